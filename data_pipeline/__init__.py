@@ -1,0 +1,1 @@
+"""From repositories to training examples: collect, filter, sample, retrieve, label, assemble."""

@@ -1,0 +1,1 @@
+"""Evaluation of retrieval policies: generate, score, report."""

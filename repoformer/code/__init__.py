@@ -1,0 +1,1 @@
+"""Source text as data: records, languages, collectors, filters, samplers, chunking, files."""

@@ -1,0 +1,175 @@
+"""Recipes: YAML files loaded into typed, frozen configuration, with every mistake reported at once.
+
+Precedence: a field's default < the recipe < ``section.key=value`` on the command line. An override's value is parsed as
+YAML and then coerced by the field's type, so ``train.learning_rate=2e-5`` is a number.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from repoformer.code.storage import write_json
+from repoformer.errors import UserError
+
+Recipe = TypeVar("Recipe", bound="Section")
+
+
+class Section(BaseModel):
+    """A part of a recipe: frozen, and strict about keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def load_recipe(schema: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
+    """The recipe at ``path`` with ``overrides`` applied; one :class:`UserError` names all that is wrong with it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot read this recipe ({error}); see recipes/ for the ones that come along") from None
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: a recipe is a mapping of keys to values, this is {type(values).__name__}")
+    for override in overrides:
+        _apply(values, override)
+    return parse_recipe(schema, values, str(path))
+
+
+def parse_recipe(schema: type[Recipe], values: dict[str, Any], where: str) -> Recipe:
+    """Validated configuration from plain values; ``where`` names their origin in errors."""
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        problems = [_explain(schema, problem) for problem in error.errors()]
+        raise UserError("\n".join(f"{where}: {problem}" for problem in problems)) from None
+
+
+def config_hash(*parts: Any) -> str:
+    """A short hash of configuration values, the same in every process: what a finished shard was made with."""
+    plain = [part.model_dump(mode="json") if isinstance(part, BaseModel) else part for part in parts]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def write_run_record(directory: Path, config: Section) -> None:
+    """``run.json``: the resolved configuration and what it ran with, written before any work starts."""
+    packages = ("repoformer", "torch", "transformers", "accelerate", "datasets", "peft", "tokenizers", "deepspeed")
+    write_json(
+        directory / "run.json",
+        {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "config": config.model_dump(mode="json"),
+            "argv": sys.argv,
+            "git": _git_state(),
+            "python": platform.python_version(),
+            "packages": {name: _version(name) for name in packages},
+            "cpus": os.cpu_count(),
+        },
+    )
+
+
+def _apply(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"override {override!r}: write section.key=value")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"override {override!r}: the value is not YAML ({' '.join(str(error).split())})") from None
+    *sections, last = key.strip().split(".")
+    node: Any = values
+    for section in sections:
+        node = _child(node, section, override, create=True)
+    if isinstance(node, list):
+        node[_position(node, last, override)] = value
+    else:
+        node[last] = value
+
+
+def _child(node: Any, name: str, override: str, *, create: bool) -> Any:
+    if isinstance(node, list):
+        return node[_position(node, name, override)]
+    if node.get(name) is None and create:
+        node[name] = {}
+    if not isinstance(node[name], dict | list):
+        raise UserError(f"override {override!r}: {name} is a value, not a section")
+    return node[name]
+
+
+def _position(node: list[Any], name: str, override: str) -> int:
+    if not name.isdigit() or int(name) >= len(node):
+        raise UserError(f"override {override!r}: {name!r} is no position of a list of {len(node)}")
+    return int(name)
+
+
+def _explain(schema: type[BaseModel], problem: Any) -> str:
+    place = ".".join(str(part) for part in problem["loc"]) or "recipe"
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(schema, problem["loc"][:-1])
+        close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}" if known else "delete it"
+        return f"{place}: unknown key ({hint})"
+    if problem["type"] == "missing":
+        return f"{place}: this key is required"
+    message = problem["msg"].removeprefix("Value error, ")
+    seen = repr(problem["input"])
+    return f"{place}: {message} (got {seen if len(seen) <= 80 else seen[:77] + '...'})"
+
+
+def _known_keys(schema: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
+    """The keys of the section at ``path``; also through lists and unions, whose variants are named in the path."""
+    candidates: list[Any] = [schema]
+    for part in path:
+        following: list[Any] = []
+        for candidate in candidates:
+            fields = candidate.model_fields
+            if part in fields:
+                following += _models_in(fields[part].annotation)
+        # A position in a list, or the tag of a union's variant, stays among the same candidates.
+        candidates = following or candidates
+    return sorted({name for candidate in candidates for name in candidate.model_fields})
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in getattr(annotation, "__args__", ()) for model in _models_in(argument)]
+
+
+def _git_state() -> dict[str, Any]:
+    """Commit and dirty flag of the checkout this package runs from; empty where it is installed without one."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        root = Path.cwd()
+    if not (root / ".git").exists():
+        return {}
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, timeout=10)
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    if commit.returncode:
+        return {}
+    return {"commit": commit.stdout.strip(), "dirty": bool(status.stdout.strip())}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

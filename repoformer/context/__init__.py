@@ -1,0 +1,1 @@
+"""How cross-file context is collected for a blank."""

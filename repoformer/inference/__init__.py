@@ -1,0 +1,1 @@
+"""One-pass selective completion over a cached forward pass, and decision policies."""

@@ -1,0 +1,1 @@
+"""Text metrics, decision metrics, intervals."""

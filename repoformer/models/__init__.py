@@ -1,0 +1,1 @@
+"""Base models, their tokenizers and settings."""

@@ -1,0 +1,1 @@
+"""The only place where a prompt is put together: dialects, budgets, builder."""

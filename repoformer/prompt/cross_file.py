@@ -1,0 +1,25 @@
+"""Cross-file context as text: retrieved chunks as comments of the current file's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from repoformer.code.records import Chunk
+
+HEADER = "Here are some relevant code fragments from other files of the repo:"
+ORIGIN = "the below code fragment can be found in:"
+
+
+def cross_file_text(chunks: Iterable[Chunk], comment: str) -> str:
+    """Best chunk first, every line a comment; empty for no chunks. The caller cuts the end to the budget.
+
+    Paths are relative to the repository, so the text does not depend on where a repository happens to lie.
+    """
+    chunks = list(chunks)
+    if not chunks:
+        return ""
+    parts = [f"{comment} {HEADER}\n\n"]
+    for chunk in chunks:
+        lines = [ORIGIN, chunk.path, *chunk.text.split("\n")]
+        parts.append("".join(f"{comment} {line}".rstrip() + "\n" for line in lines) + "\n")
+    return "".join(parts)

@@ -1,0 +1,1 @@
+"""The one self-contained page: tables, plots, side-by-side instances."""

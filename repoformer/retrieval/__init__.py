@@ -1,0 +1,1 @@
+"""Finding similar code: scorers and indexes over chunks."""
