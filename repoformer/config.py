@@ -39,7 +39,9 @@ def load_recipe(schema: type[Recipe], path: Path, overrides: Sequence[str] = ())
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot read this recipe ({error}); see recipes/ for the ones that come along") from None
+        raise UserError(
+            f"{path}: cannot read this recipe ({error}); see recipes/ for the ones that come along"
+        ) from None
     try:
         values = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -109,7 +109,9 @@ class PromptBuilder:
         return frozenset(self.tokenizer.get_added_vocab().values())
 
     def _split_controls(self, text: str) -> list[str]:
-        literals = sorted((token for token in self.tokenizer.get_added_vocab() if len(token) > 1), key=len, reverse=True)
+        literals = sorted(
+            (token for token in self.tokenizer.get_added_vocab() if len(token) > 1), key=len, reverse=True
+        )
         pieces, start = [], 0
         for match in re.finditer("|".join(map(re.escape, literals)), text):
             middle = match.start() + len(match.group()) // 2

@@ -1,0 +1,109 @@
+"""Recipes are read strictly, and everything that is wrong with one is said at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from repoformer.config import Section, config_hash, load_recipe
+from repoformer.errors import UserError
+
+
+class Optimiser(Section):
+    learning_rate: float = 1e-3
+    steps: int
+
+
+class Folder(Section):
+    kind: Literal["folder"]
+    path: str
+
+
+class Installed(Section):
+    kind: Literal["installed"]
+    include: list[str] = []
+
+
+class Small(Section):
+    name: str = "x"
+    train: Optimiser
+    sources: list[Annotated[Folder | Installed, Field(discriminator="kind")]] = []
+
+
+def recipe(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(text)
+    return path
+
+
+def problems(tmp_path: Path, text: str, *overrides: str) -> list[str]:
+    with pytest.raises(UserError) as caught:
+        load_recipe(Small, recipe(tmp_path, text), overrides)
+    return str(caught.value).splitlines()
+
+
+def test_every_mistake_is_reported_at_once(tmp_path: Path) -> None:
+    lines = problems(tmp_path, "nam: y\ntrain: {steps: many, learning_rat: 1.0}\n")
+    assert len(lines) == 3
+
+
+def test_each_problem_names_file_and_dotted_key(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: many}\n")
+    assert line.startswith(f"{tmp_path / 'small.yaml'}: train.steps: ")
+    assert "'many'" in line
+
+
+def test_an_unknown_key_suggests_the_nearest(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1, learning_rat: 1.0}\n")
+    assert "did you mean learning_rate?" in line
+
+
+def test_an_unknown_key_inside_a_list_of_variants_suggests_too(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1}\nsources: [{kind: installed, includ: []}]\n")
+    assert "did you mean include?" in line
+
+
+def test_a_missing_key_is_called_required(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {}\n")
+    assert "train.steps" in line
+    assert "required" in line
+
+
+def test_an_override_goes_before_the_recipe_and_is_coerced_by_type(tmp_path: Path) -> None:
+    # YAML reads 2e-5 as a string; the field's type makes it a number.
+    loaded = load_recipe(
+        Small, recipe(tmp_path, "train: {steps: 1, learning_rate: 0.5}\n"), ["train.learning_rate=2e-5"]
+    )
+    assert loaded.train.learning_rate == 2e-5
+
+
+def test_an_override_reaches_into_a_list(tmp_path: Path) -> None:
+    text = "train: {steps: 1}\nsources: [{kind: folder, path: a}]\n"
+    loaded = load_recipe(Small, recipe(tmp_path, text), ["sources.0.path=b"])
+    assert loaded.sources[0] == Folder(kind="folder", path="b")
+
+
+@pytest.mark.parametrize("override", ["train.steps", "train.steps.deeper=1", "sources.7=1", "train.steps={", "=3"])
+def test_a_broken_override_is_named(tmp_path: Path, override: str) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1}\nsources: []\n", override)
+    assert repr(override) in line
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "", "just words"])
+def test_a_file_that_is_no_recipe_is_one_line(tmp_path: Path, text: str) -> None:
+    (line,) = problems(tmp_path, text)
+    assert "small.yaml" in line
+
+
+def test_a_missing_recipe_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere.yaml"):
+        load_recipe(Small, tmp_path / "nowhere.yaml")
+
+
+def test_the_hash_changes_with_a_value_and_with_nothing_else() -> None:
+    first = Optimiser(steps=1)
+    assert config_hash(first) == config_hash(Optimiser(steps=1))
+    assert config_hash(first) != config_hash(Optimiser(steps=2))
