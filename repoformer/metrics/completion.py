@@ -9,12 +9,11 @@ import re
 from functools import cache
 
 import tree_sitter_python
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Parser
 
 from repoformer.code.records import Blank
 
 _DEFINITION = re.compile(r"([ \t]*)(?:async[ \t]+)?def\b")
-_INDENTATION = re.compile(r"[ \t]*")
 
 
 def postprocess(blank: Blank, completion: str) -> str:
@@ -41,41 +40,36 @@ def function_body(blank: Blank, completion: str) -> str:
     rest of the file nor output that breaks off in the code after the function matter. The raw completion is returned
     when the body itself has a syntax error or is empty, and for languages without a grammar here.
     """
-    header = _header(blank)
-    if header is None:
+    indentation = _definition_indentation(blank)
+    if indentation is None:
         return completion
-    tree = _parser().parse((header + completion).encode("utf-8", "surrogatepass"))
-    function = _first_function(tree.root_node)
-    body = function.child_by_field_name("body") if function else None
-    if body is None or body.has_error or not body.named_child_count:
+    around = "class _:\n" if indentation else ""
+    header = f"{around}{indentation}def _():\n"
+    tree = _parser().parse((header + completion).encode("utf-8", "replace"))
+    row = header.count("\n") - 1
+    keyword = tree.root_node.descendant_for_point_range((row, len(indentation)), (row, len(indentation)))
+    function = keyword.parent if keyword else None
+    body = function.child_by_field_name("body") if function and not function.has_error else None
+    if body is None or not body.named_child_count:
         return completion
-    return first_lines(completion, body.end_point.row + 1 - header.count("\n"))
+    return first_lines(completion, body.end_point.row - row)
 
 
-def _header(blank: Blank) -> str | None:
-    """A bare function header at the indentation of the blank's own; a class around it where that is not zero."""
+def _definition_indentation(blank: Blank) -> str | None:
+    """The indentation of the ``def`` whose body the blank is: the nearest one above that stands left of the body."""
     if blank.language != "python":
         return None
-    inside = min((_width(line) for line in blank.target.split("\n") if line.strip()), default=1)
+    inside = next((_width(line) for line in blank.target.split("\n") if line.strip()), 1)
     for line in reversed(blank.left.split("\n")):
         definition = _DEFINITION.match(line)
         if definition and _width(line) < inside:
-            indentation = definition.group(1)
-            return ("class _:\n" if indentation else "") + f"{indentation}def _():\n"
+            return definition.group(1)
     return None
 
 
 def _width(line: str) -> int:
-    indentation = _INDENTATION.match(line)
-    assert indentation is not None
-    return len(indentation.group().expandtabs(8))
-
-
-def _first_function(node: Node) -> Node | None:
-    """The header's own node: the first function definition in the order of the text."""
-    if node.type == "function_definition":
-        return node
-    return next((found for child in node.children if (found := _first_function(child))), None)
+    expanded = line.expandtabs(8)
+    return len(expanded) - len(expanded.lstrip(" "))
 
 
 @cache
