@@ -66,7 +66,7 @@ class PromptBuilder:
         return ids
 
     def in_file(self, left: str, right: str, budget: tuple[int, int] | None = None) -> InFile:
-        """Left context cut at its left end and right context at its right end, to ``budget`` or the completion budget."""
+        """Left context cut at its left end, right context at its right end, to ``budget`` or the completion budgets."""
         left_budget, right_budget = budget or (self.budgets.left, self.budgets.right)
         return InFile(tuple(self._tail(left, left_budget)), tuple(self._head(right, right_budget)))
 
