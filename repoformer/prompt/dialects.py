@@ -70,7 +70,8 @@ def dialect_named(name: str) -> Dialect:
 def token_id(tokenizer: Any, token: str) -> int:
     """The id of a control token; a tokenizer that lacks it is refused by the token's name."""
     ids = tokenizer.convert_tokens_to_ids([token])
-    if not ids or ids[0] is None or ids[0] == tokenizer.unk_token_id:
+    # StarCoder's own unknown token is <|endoftext|>: a token may be the unknown token and yet be known.
+    if not ids or ids[0] is None or (ids[0] == tokenizer.unk_token_id and token != tokenizer.unk_token):
         raise UserError(
             f"tokenizer {tokenizer.name_or_path or type(tokenizer).__name__!r} has no token {token!r}; "
             "choose another dialect or a fill-in-the-middle model"
