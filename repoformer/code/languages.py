@@ -16,10 +16,7 @@ class Language:
     """The sign that starts a line comment."""
 
 
-LANGUAGES: dict[str, Language] = {
-    language.name: language
-    for language in (Language("python", (".py", ".pyi"), "#"),)
-}
+LANGUAGES: dict[str, Language] = {language.name: language for language in (Language("python", (".py", ".pyi"), "#"),)}
 
 _BY_SUFFIX = {suffix: language for language in LANGUAGES.values() for suffix in language.suffixes}
 
