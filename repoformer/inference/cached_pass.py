@@ -1,0 +1,106 @@
+"""One left-to-right pass of a batch through a causal language model, which can stop, look, fork and go on."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from repoformer.errors import UserError
+from repoformer.inference.stopping import Stop
+from repoformer.models.loading import positions_of
+
+
+class CachedPass:
+    """A batch of token sequences that is read segment by segment; nothing is computed twice.
+
+    Rows differ in length, so each segment is padded on its left. What is padding is told to the model by the attention
+    mask, and positions count only real tokens: a row's result is that of the row alone, up to the order of float sums.
+    """
+
+    def __init__(self, model: Any) -> None:
+        from transformers import DynamicCache
+
+        self.model = model
+        self.next_logits: torch.Tensor = torch.empty(0)
+        """[rows, vocabulary] float32: what follows the last token read."""
+        self._cache = DynamicCache(config=model.config)
+        self._mask = torch.empty(0)
+        """[rows, columns of the cache]: 1 for a token, 0 for padding."""
+
+    def append(self, rows: Sequence[Sequence[int]]) -> None:
+        """Read on: at least one more token for every row."""
+        assert all(rows), "a row without new tokens has no next token to predict"
+        width = max(map(len, rows))
+        tokens = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=self.model.device)
+        seen = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.model.device)
+        before = self._mask if len(self._mask) else seen[:, :0]
+        assert len(before) == len(rows), f"{len(rows)} rows after {len(before)}"
+        self._check_positions(int((before.sum(1) + seen.sum(1)).max()))
+        self._read(tokens, torch.cat([before, seen], dim=1))
+
+    def fork(self, rows: Sequence[int] | None = None) -> CachedPass:
+        """A second pass that goes on from here by itself, with all rows or only the given ones."""
+        other = copy.copy(self)
+        other._cache = copy.deepcopy(self._cache)
+        if rows is not None:
+            other.keep(rows)
+        return other
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows only."""
+        index = torch.tensor(rows, dtype=torch.long, device=self.model.device)
+        self._cache.batch_select_indices(index)
+        self._mask = self._mask[index]
+        self.next_logits = self.next_logits[index]
+
+    def decode(self, stops: Sequence[Stop]) -> list[list[int]]:
+        """Greedy decoding of every row until its stop says so, or until the model has no position left.
+
+        Returns each row's tokens without the end token. Rows that are done leave the batch; the pass is used up.
+        """
+        for stop, room in zip(stops, self._room(), strict=True):
+            stop.limit = min(stop.limit, room)
+        running = list(range(len(stops)))
+        while running:
+            tokens = self.next_logits.argmax(dim=-1).tolist()
+            goes_on = [place for place, row in enumerate(running) if stops[row].take(tokens[place])]
+            if len(goes_on) < len(running):
+                self.keep(goes_on)
+                running = [running[place] for place in goes_on]
+                tokens = [tokens[place] for place in goes_on]
+            if running:
+                step = torch.tensor(tokens, device=self.model.device)[:, None]
+                self._read(step, torch.cat([self._mask, torch.ones_like(step)], dim=1))
+        return [stop.tokens for stop in stops]
+
+    @torch.inference_mode()
+    def _read(self, tokens: torch.Tensor, mask: torch.Tensor) -> None:
+        # Learned positions are wrong under left padding unless they are given.
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        output = self.model(
+            input_ids=tokens,
+            cache=self._cache,
+            attention_mask=mask,
+            position_ids=positions,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        self._mask = mask
+        self.next_logits = output.logits[:, -1].float()
+
+    def _room(self) -> list[int]:
+        """Positions that are left to each row."""
+        positions = positions_of(self.model) or sys.maxsize
+        return [positions - length for length in self._mask.sum(dim=1).tolist()]
+
+    def _check_positions(self, longest: int) -> None:
+        positions = positions_of(self.model)
+        if positions is not None and longest > positions:
+            raise UserError(
+                f"a prompt of {longest} tokens does not fit the model's {positions} positions; "
+                "use smaller budgets or a model with more positions"
+            )

@@ -1,0 +1,110 @@
+"""When a completion is over: the end token, the number of lines, the end of the function's body, the token limit.
+
+Decoding stops as soon as post-processing (``metrics.completion``) can no longer change, and not before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+from repoformer.code.records import Blank
+from repoformer.metrics.completion import first_lines, function_body
+from repoformer.prompt.builder import PromptBuilder
+
+Reason = Literal["end", "lines", "body", "limit"]
+
+
+class TokenText:
+    """Generated tokens as text, and which of them no text can hold; one for all completions of a tokenizer."""
+
+    def __init__(self, builder: PromptBuilder) -> None:
+        self._tokenizer = builder.tokenizer
+        control = {builder.end_id, builder.prefix_id, builder.suffix_id, builder.middle_id, *builder.begin_ids}
+        decision = {builder.retrieve_id, builder.eof_id} - {-1}
+        # A hole in a file holds no control token, so each of them ends a completion like the end token does.
+        self.ends: frozenset[int] = frozenset(control | decision | set(builder.tokenizer.all_special_ids))
+        self.newlines = cache(self._newlines)
+
+    def text(self, tokens: list[int]) -> str:
+        """The text of these tokens, byte for byte where they are whole characters."""
+        return str(self._tokenizer.decode(tokens, clean_up_tokenization_spaces=False))
+
+    def _newlines(self, token: int) -> int:
+        # A newline is one byte that no other UTF-8 character contains, so counts of single tokens add up.
+        return self.text([token]).count("\n")
+
+
+class Stop:
+    """One completion while it is generated: its tokens so far, and whether it goes on.
+
+    ``lines``: the left context ends in a newline, the right one starts with one, so a completion of n lines is over at
+    its n-th newline, which is not part of it. ``body`` names a function blank whose completion is over where the
+    function's body is.
+    """
+
+    def __init__(self, text: TokenText, limit: int, *, lines: int | None = None, body: Blank | None = None) -> None:
+        self.limit = limit
+        self.tokens: list[int] = []
+        self.reason: Reason | None = None
+        """Why the completion ended; None while it goes on."""
+        self._text = text
+        self._lines = lines
+        self._body = body
+        self._newlines = 0
+        self._line_start = 0  # the token in which the last line starts
+        self._line_judged = False
+
+    def take(self, token: int) -> bool:
+        """Add the next token; False when the completion is over."""
+        self.reason = self._judge(token)
+        return self.reason is None
+
+    @property
+    def text(self) -> str:
+        """The completion, without what stopped it."""
+        text = self._text.text(self.tokens)
+        if self.reason == "lines" and self._lines is not None:
+            return first_lines(text, self._lines)
+        if self.reason == "body" and self._body is not None:
+            return function_body(self._body, text)
+        return text
+
+    def _judge(self, token: int) -> Reason | None:
+        if token in self._text.ends:
+            return "end"
+        if len(self.tokens) >= self.limit:
+            return "limit"
+        self.tokens.append(token)
+        newlines = self._text.newlines(token)
+        if newlines:
+            self._newlines += newlines
+            self._line_start, self._line_judged = len(self.tokens) - 1, False
+        if self._lines is not None and self._newlines >= self._lines:
+            return "lines"
+        if self._body is not None and not self._line_judged and self._body_is_over(self._body):
+            return "body"
+        return "limit" if len(self.tokens) >= self.limit else None
+
+    def _body_is_over(self, blank: Blank) -> bool:
+        """Whether the line just begun cannot belong to the body; each line is judged once, at its first character."""
+        line = self._text.text(self.tokens[self._line_start :]).rpartition("\n")[2]
+        if not line.strip():
+            return False
+        self._line_judged = True
+        if line.lstrip().startswith("#"):  # a comment belongs to what follows it
+            return False
+        before = self._text.text(self.tokens).rpartition("\n")[0] + "\n"
+        indentation = line[: len(line) - len(line.lstrip())]
+        return statement_ends_body(blank, before, indentation)
+
+
+def statement_ends_body(blank: Blank, before: str, indentation: str) -> bool:
+    """Whether a statement at ``indentation`` after the lines ``before`` stands behind the function's body.
+
+    Asked of post-processing itself: the body so far is complete, and the statement is not counted in. That is false
+    inside brackets and strings, and where the body has a syntax error.
+    """
+    body = function_body(blank, before)
+    after = before + indentation + "pass\n"
+    return body != before and function_body(blank, after) == body

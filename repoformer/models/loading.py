@@ -1,0 +1,239 @@
+"""A model, its tokenizer and its settings from a local folder, or from the hub where the caller asks for a download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from repoformer.errors import UserError
+from repoformer.models.settings import FILE_NAME, ModelSettings, load_settings
+from repoformer.prompt.budgets import COMPLETION, Budgets, Preset
+from repoformer.prompt.builder import PromptBuilder, Style
+from repoformer.prompt.dialects import DIALECTS, END_OF_FILE_CONTEXT, RETRIEVE, Dialect, dialect_named
+
+POCKET = Path(__file__).parent / "pocket"
+"""Where the packaged pocket model lies; ``pocket`` names it wherever a model is named."""
+
+_SAFE_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A causal language model in evaluation mode, ready to complete."""
+
+    model: Any
+    tokenizer: Any
+    settings: ModelSettings
+    name: str
+    settings_from: str = FILE_NAME
+    """``repoformer.json``, or in words how the settings of a foreign model were detected."""
+
+    def builder(self, style: Style | None = None) -> PromptBuilder:
+        """The prompt builder of this model; ``style`` overrides the style it was trained with."""
+        dialect = dialect_named(self.settings.dialect)
+        return PromptBuilder(self.tokenizer, dialect, self.settings.budgets, style or self.settings.style)
+
+    @property
+    def positions(self) -> int | None:
+        """Most tokens the model can hold, prompt and completion together; None for a model without such a limit."""
+        return positions_of(self.model)
+
+    def check_positions(self, budgets: Budgets, kinds: set[str]) -> None:
+        """Refuse budgets that could run past the model's last position, before any work is done."""
+        needed = budgets.prompt + max((budgets.generated(kind) for kind in kinds), default=0)
+        if self.positions is not None and needed > self.positions:
+            raise UserError(
+                f"model {self.name!r} has {self.positions} positions, the budgets of preset {self.settings.preset!r} "
+                f"need {needed}; choose a smaller preset in its {FILE_NAME} or a model with more positions"
+            )
+
+
+def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool = False) -> LoadedModel:
+    """Load a model for inference: safetensors only, no remote code, float32 on the CPU and bfloat16 elsewhere.
+
+    ``pocket`` is the packaged model; anything else is a local folder, or a hub name, which is looked for in the local
+    hub cache and fetched only with ``download``. A model that was not made by this project gets settings detected from
+    its tokenizer.
+    """
+    name = str(name_or_path)
+    folder = _folder(name, download)
+    _check_weights(folder, name)
+    target = _device(device)
+    tokenizer = _load_tokenizer(folder, name)
+    model = _load_weights(folder, name, torch.float32 if target.type == "cpu" else torch.bfloat16).to(target).eval()
+    settings = load_settings(folder)
+    if settings is not None:
+        return LoadedModel(model, tokenizer, settings, name)
+    return LoadedModel(
+        model, tokenizer, detect_settings(tokenizer, positions_of(model), name), name, "tokenizer's tokens"
+    )
+
+
+def positions_of(model: Any) -> int | None:
+    """The number of positions in a model's configuration, whatever family it is of."""
+    positions = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return int(positions) if positions else None
+
+
+# -- settings of a foreign model -------------------------------------------------------------------------------------
+
+
+def detect_settings(tokenizer: Any, positions: int | None, name: str) -> ModelSettings:
+    """Settings of a model that carries none: dialect and style by its control tokens, preset by its positions."""
+    vocabulary = set(tokenizer.get_vocab())
+    style: Style = "selective" if {RETRIEVE, END_OF_FILE_CONTEXT} <= vocabulary else "base"
+    return ModelSettings(
+        dialect=detect_dialect(vocabulary, name).name,
+        style=style,
+        preset=_preset_within(positions, name),
+        thresholds_from="the paper's, not chosen for this model" if style == "selective" else "",
+    )
+
+
+def detect_dialect(vocabulary: set[str], name: str) -> Dialect:
+    """The one dialect all of whose control tokens the vocabulary has, the most specific where one includes another."""
+    fitting = [dialect for dialect in DIALECTS.values() if _tokens(dialect) <= vocabulary]
+    fitting = [one for one in fitting if not any(_tokens(one) < _tokens(other) for other in fitting)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UserError(
+            f"model {name!r}: its tokens fit the dialects {' and '.join(dialect.name for dialect in fitting)}; "
+            f"write the right one into its {FILE_NAME}"
+        )
+    nearest = min(DIALECTS.values(), key=lambda dialect: len(_tokens(dialect) - vocabulary))
+    missing = ", ".join(sorted(_tokens(nearest) - vocabulary))
+    raise UserError(
+        f"model {name!r}: no fill-in-the-middle dialect fits its tokenizer; nearest is {nearest.name}, "
+        f"missing {missing}; choose a fill-in-the-middle model"
+    )
+
+
+def _tokens(dialect: Dialect) -> set[str]:
+    tokens = (dialect.begin, dialect.prefix, dialect.suffix, dialect.middle, dialect.end, dialect.file_separator)
+    return {token for token in tokens if token is not None}
+
+
+def _preset_within(positions: int | None, name: str) -> Preset:
+    presets: tuple[Preset, ...] = ("paper", "pocket")
+    needs = {preset: COMPLETION[preset].prompt + COMPLETION[preset].new_tokens_function for preset in presets}
+    for preset in presets:
+        if positions is None or positions >= needs[preset]:
+            return preset
+    raise UserError(
+        f"model {name!r} has {positions} positions, the smallest preset needs {needs['pocket']}; choose a larger model"
+    )
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _folder(name: str, download: bool) -> Path:
+    if name == "pocket":
+        if not any(POCKET.glob("*.safetensors")):
+            raise UserError(
+                "model 'pocket': its weights are not installed; name a model folder, or run `repoformer quickstart`, "
+                "which trains a tiny model"
+            )
+        return POCKET
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise UserError(f"model {name!r}: this is a file; name the folder that holds config.json and *.safetensors")
+    if not _could_be_on_the_hub(name):
+        raise UserError(f"model {name!r}: no such folder; check the path")
+    return _from_hub(name, download)
+
+
+def _could_be_on_the_hub(name: str) -> bool:
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _from_hub(name: str, download: bool) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, local_files_only=not download, allow_patterns=_SAFE_FILES))
+    except LocalEntryNotFoundError:
+        advice = "check the network" if download else "check the path, or allow fetching it from the hub (--download)"
+        raise UserError(f"model {name!r}: no such folder and not in the local hub cache; {advice}") from None
+    except (OSError, ValueError) as error:  # every error of the hub client is one of these
+        raise UserError(f"model {name!r}: cannot fetch it from the hub ({_one_line(error)}); check the name") from None
+
+
+def _check_weights(folder: Path, name: str) -> None:
+    if not (folder / "config.json").is_file():
+        raise UserError(f"model {name!r}: no config.json in {folder}; name the folder of an exported model")
+    if any(folder.glob("*.safetensors")):
+        return
+    pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+    if pickles:
+        raise UserError(
+            f"model {name!r}: only pickled weights in {folder} ({pickles[0]}), which can run code when loaded; "
+            "convert them to safetensors"
+        )
+    raise UserError(f"model {name!r}: no *.safetensors in {folder}; export the model again")
+
+
+def _device(device: str) -> torch.device:
+    try:
+        target = torch.device(device)
+    except RuntimeError:
+        raise UserError(f"device {device!r} is unknown; write cpu, cuda or cuda:N") from None
+    if target.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(f"device {device!r}: no GPU is visible here; use cpu")
+    return target
+
+
+def _load_tokenizer(folder: Path, name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # the readers of the many tokenizer formats have no common error
+        raise UserError(f"model {name!r}: no usable tokenizer in {folder} ({_one_line(error)})") from error
+
+
+def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except SafetensorError as error:
+        raise UserError(
+            f"model {name!r}: broken safetensors in {folder} ({_one_line(error)}); copy or export the model again"
+        ) from None
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise UserError(f"model {name!r}: cannot load the weights in {folder} ({_one_line(error)})") from None
+    # transformers fills weights that the files lack with random numbers, and only warns.
+    absent = sorted(report["missing_keys"])
+    if absent:
+        raise UserError(
+            f"model {name!r}: {len(absent)} weights are missing in {folder}, {absent[0]} first; export the model again"
+        )
+    return model
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 200 else text[:197] + "..."
