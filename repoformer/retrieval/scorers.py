@@ -1,0 +1,27 @@
+"""The similarity functions that a recipe can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from repoformer.retrieval.bm25 import BM25Index
+from repoformer.retrieval.jaccard import JaccardIndex
+from repoformer.retrieval.postings import Mask
+
+Scorer = Literal["jaccard", "bm25"]
+
+
+class Index(Protocol):
+    """Texts that can be searched by similarity."""
+
+    def search(self, query: str, top: int, allowed: Mask | None = None) -> list[tuple[int, float]]:
+        """(position, score) of the best allowed texts, best first, ties by position."""
+
+
+_INDEXES: dict[Scorer, Callable[[Sequence[str]], Index]] = {"jaccard": JaccardIndex, "bm25": BM25Index}
+
+
+def build_index(scorer: Scorer, texts: Sequence[str]) -> Index:
+    """An index over ``texts`` for the scorer of this name."""
+    return _INDEXES[scorer](texts)
