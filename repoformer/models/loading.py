@@ -60,7 +60,7 @@ def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool 
     its tokenizer.
     """
     name = str(name_or_path)
-    folder = _folder(name, download)
+    folder = model_folder(name, download=download)
     _check_weights(folder, name)
     target = _device(device)
     tokenizer = _load_tokenizer(folder, name)
@@ -132,7 +132,8 @@ def _preset_within(positions: int | None, name: str) -> Preset:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _folder(name: str, download: bool) -> Path:
+def model_folder(name: str, *, download: bool = False) -> Path:
+    """Where the files of a model lie, whether it is ``pocket``, a folder, or a name on the hub; nothing is loaded."""
     if name == "pocket":
         if not any(POCKET.glob("*.safetensors")):
             raise UserError(
