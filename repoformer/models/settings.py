@@ -9,6 +9,7 @@ from repoformer.code.storage import read_json, write_text
 from repoformer.config import Section, parse_recipe
 from repoformer.errors import UserError
 from repoformer.prompt.budgets import COMPLETION, TRAINING, Budgets, TrainingBudgets
+from repoformer.prompt.builder import Style
 
 FILE_NAME = "repoformer.json"
 
@@ -21,7 +22,7 @@ class ModelSettings(Section):
 
     schema_version: Literal[1] = 1
     dialect: str = "starcoder"
-    style: Literal["base", "selective"] = "base"
+    style: Style = "base"
     preset: Literal["paper", "pocket"] = "paper"
     thresholds: dict[Literal["line", "api", "chunk", "function"], float] = {}
     """P(<cc>) above which to retrieve, by kind of blank; chosen on validation repositories."""

@@ -3,8 +3,12 @@
     base       <fim_prefix> L <fim_suffix> R [CFC] <fim_middle> Y
     selective  <fim_prefix> L <fim_suffix> R <eof> [<cc> CFC] <fim_middle> Y
 
+and, for the paper's ablation A4 only, with <eof> in the part of the paper's second new token:
+
+    after_middle  <fim_prefix> L <fim_suffix> R <fim_middle> [<cc> CFC <eof>] Y
+
 A prompt is its *in-file part*, which both arms share, and one *branch*: with cross-file context or without. The
-decision is read at the end of the selective in-file part, from the same forward pass that both branches continue.
+decision is read at the end of the in-file part, from the same forward pass that both branches continue.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from repoformer.prompt.budgets import Budgets
 from repoformer.prompt.cross_file import cross_file_text
 from repoformer.prompt.dialects import END_OF_FILE_CONTEXT, RETRIEVE, Dialect, token_id
 
-Style = Literal["base", "selective"]
+Style = Literal["base", "selective", "after_middle"]
 
 # One token never spans more text than this in code; only the speed of cutting depends on the guess.
 _CHARACTERS_PER_TOKEN = 8
@@ -51,8 +55,8 @@ class PromptBuilder:
         self.middle_id = token_id(tokenizer, dialect.middle)
         self.end_id = token_id(tokenizer, dialect.end)
         self.begin_ids = [token_id(tokenizer, dialect.begin)] if dialect.begin else []
-        self.retrieve_id = token_id(tokenizer, RETRIEVE) if style == "selective" else -1
-        self.eof_id = token_id(tokenizer, END_OF_FILE_CONTEXT) if style == "selective" else -1
+        self.retrieve_id = token_id(tokenizer, RETRIEVE) if style != "base" else -1
+        self.eof_id = token_id(tokenizer, END_OF_FILE_CONTEXT) if style != "base" else -1
 
     # -- text to ids -------------------------------------------------------------------------------------------------
 
@@ -78,14 +82,16 @@ class PromptBuilder:
 
     def in_file_part(self, in_file: InFile) -> list[int]:
         """What both arms share; a selective prompt ends here in ``<eof>``, where the decision is read."""
-        ids = [*self.begin_ids, self.prefix_id, *in_file.left, self.suffix_id, *in_file.right]
-        return [*ids, self.eof_id] if self.style == "selective" else ids
+        last = {"base": [], "selective": [self.eof_id], "after_middle": [self.middle_id]}[self.style]
+        return [*self.begin_ids, self.prefix_id, *in_file.left, self.suffix_id, *in_file.right, *last]
 
     def branch(self, cross_file: Sequence[int] | None) -> list[int]:
-        """What follows the in-file part: the context, if there is one, and ``<fim_middle>``.
+        """What follows the in-file part: the context, if there is one, and ``<fim_middle>`` where it is still to come.
 
         Empty context is no context: ``<cc>`` is never directly followed by ``<fim_middle>``.
         """
+        if self.style == "after_middle":
+            return [self.retrieve_id, *cross_file, self.eof_id] if cross_file else []
         if not cross_file:
             return [self.middle_id]
         if self.style == "selective":
