@@ -80,11 +80,17 @@ def read_parquet(cls: type[T], path: Path) -> list[T]:
     return [from_row(cls, row, f"{path}: row {number}") for number, row in enumerate(rows, 1)]
 
 
+def write_jsonl(path: Path, records: Iterable[Any]) -> None:
+    """Write records as JSON Lines, all or nothing."""
+    with written_aside(path) as aside, open(aside, "w", encoding="utf-8") as handle:
+        handle.writelines(_json_line(record) for record in records)
+
+
 def append_jsonl(path: Path, record: Any) -> None:
     """Append one record as one line, in one write, so that a killed run leaves at most one broken last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a", encoding="utf-8") as handle:
-        handle.write(json.dumps(to_row(record), ensure_ascii=False) + "\n")
+        handle.write(_json_line(record))
 
 
 def read_jsonl(cls: type[T], path: Path, *, last_may_break: bool = False) -> list[T]:
@@ -104,3 +110,7 @@ def read_jsonl(cls: type[T], path: Path, *, last_may_break: bool = False) -> lis
                 break
             raise UserError(f"{path}:{number}: not a JSON record ({error.msg}); delete the line or the file") from None
     return records
+
+
+def _json_line(record: Any) -> str:
+    return json.dumps(to_row(record), ensure_ascii=False) + "\n"

@@ -1,0 +1,113 @@
+"""What one model did on all blanks, as arrays: the only thing that policies, tables and analyses look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repoformer.code.records import Prediction, Score
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """One entry per blank in every array, in the order of their ids. Seconds are NaN where they were not measured."""
+
+    ids: NDArray[np.str_]
+    repositories: NDArray[np.str_]
+    kinds: NDArray[np.str_]
+    em_without: Floats
+    em_with: Floats
+    es_without: Floats
+    es_with: Floats
+    p_retrieve: Floats
+    """P(``<cc>``); NaN for a model that takes no decision."""
+    greedy: Floats
+    """1 where ``<cc>`` was the arg-max, else 0; NaN for a model that takes no decision."""
+    decide_seconds: Floats
+    retrieve_seconds: Floats
+    without_seconds: Floats
+    with_seconds: Floats
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the model takes a decision of its own."""
+        return bool(len(self)) and not bool(np.isnan(self.p_retrieve).any())
+
+    @property
+    def gain(self) -> Floats:
+        """ES with context - ES without."""
+        return self.es_with - self.es_without
+
+    @property
+    def wants_context(self) -> NDArray[np.bool_]:
+        """The label of the model's own behaviour: context raises its edit similarity."""
+        return self.gain > 0
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """The blanks whose seconds were measured."""
+        return ~np.isnan(self.decide_seconds)
+
+    def seconds(self, retrieves: Floats) -> Floats:
+        """Seconds of each completion when a share ``retrieves`` of it takes context; NaN where unmeasured.
+
+        One pass at batch size one on a warm model, with the repository's index at hand: T_decide (the prefill of left
+        and right context, at whose end the decision is read), then either the short branch or T_retrieve and the branch
+        with context. This is section 3.3's latency: T_g, or T_r + T_g, where T_g holds the prefill, and the decision
+        costs nothing of its own because it is read from that prefill. Models that take no decision do the same work.
+        """
+        with_context = self.retrieve_seconds + self.with_seconds
+        return self.decide_seconds + expected(self.without_seconds, with_context, retrieves)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Outcomes:
+        """The chosen blanks only."""
+        return replace(self, **{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
+
+    def of_kind(self, kind: str) -> Outcomes:
+        """The blanks of one kind."""
+        return self.where(self.kinds == kind)
+
+
+def expected(without: Floats, with_context: Floats, retrieves: Floats) -> Floats:
+    """A quantity of each blank when context is taken with probability ``retrieves``: 0 and 1 pick one of the two."""
+    return (1 - retrieves) * without + retrieves * with_context
+
+
+def outcomes_of(predictions: Sequence[Prediction], scores: Mapping[str, Score]) -> Outcomes:
+    """Arrays from records; ``scores`` by the id of the blank."""
+    ordered = sorted(predictions, key=lambda prediction: prediction.blank.id)
+    scored = [scores[prediction.blank.id] for prediction in ordered]
+    blanks = [prediction.blank for prediction in ordered]
+    return Outcomes(
+        ids=_names([blank.id for blank in blanks]),
+        repositories=_names([blank.repository for blank in blanks]),
+        kinds=_names([blank.kind for blank in blanks]),
+        em_without=_floats([score.em_without for score in scored]),
+        em_with=_floats([score.em_with for score in scored]),
+        es_without=_floats([score.es_without for score in scored]),
+        es_with=_floats([score.es_with for score in scored]),
+        p_retrieve=_floats([prediction.p_retrieve for prediction in ordered]),
+        greedy=_floats([prediction.greedy for prediction in ordered]),
+        decide_seconds=_floats([prediction.decide_seconds for prediction in ordered]),
+        retrieve_seconds=_floats([prediction.retrieve_seconds for prediction in ordered]),
+        without_seconds=_floats([prediction.generate_without_seconds for prediction in ordered]),
+        with_seconds=_floats([prediction.generate_with_seconds for prediction in ordered]),
+    )
+
+
+def _names(values: Sequence[str]) -> NDArray[np.str_]:
+    return np.array(values, dtype=np.str_)
+
+
+def _floats(values: Sequence[Any]) -> Floats:
+    """None becomes NaN."""
+    return np.array(values, dtype=np.float64)

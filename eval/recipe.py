@@ -1,0 +1,92 @@
+"""The recipe of an evaluation: which blanks, which models, how context is found, what is measured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from repoformer.code.records import Kind
+from repoformer.config import Section
+
+
+class EvaluatedModel(Section):
+    """One model of the table."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """Names the model in tables and its files in ``predictions/`` and ``scores/``."""
+    path: str
+    """A local folder, ``pocket``, or a name on the hub."""
+
+
+class Retrieval(Section):
+    """How cross-file context is found: next-chunk retrieval (appendix A), the same for every model."""
+
+    top: int = Field(10, ge=1)
+    """Chunks that go into the context, best first, before the budget cuts it."""
+    window: int = Field(20, ge=1)
+    """Lines per chunk, for every kind but functions."""
+    stride: int = Field(10, ge=1)
+    function_window: int = Field(50, ge=1)
+    function_stride: int = Field(25, ge=1)
+    neighbour: Literal["next", "same"] = "next"
+    """Whether a hit is replaced by the window that follows it, or goes in itself."""
+    query_lines: int = Field(20, ge=1)
+    """Last lines of the left context that make the query. It never holds the target here."""
+
+    @field_validator("stride", "function_stride")
+    @classmethod
+    def _windows_leave_no_gap(cls, stride: int, info: ValidationInfo) -> int:
+        name = "window" if info.field_name == "stride" else "function_window"
+        window = info.data.get(name)
+        if window is not None and stride > window:
+            raise ValueError(f"must not exceed {name}={window}: lines between two windows would never be found")
+        return stride
+
+    def chunking(self, kind: Kind) -> tuple[int, int]:
+        """Window and stride, in lines, for blanks of this kind."""
+        return (self.function_window, self.function_stride) if kind == "function" else (self.window, self.stride)
+
+
+class EvalRecipe(Section):
+    """``recipes/eval/*.yaml``."""
+
+    seed: int = 0
+    data: str
+    """Folder of a data run: ``collect/``, ``sample/`` and ``split.json`` in it are read."""
+    out: str
+    """Where predictions, scores, ``summary.json`` and ``report.html`` go."""
+    limit: int = Field(0, ge=0)
+    """At most this many blanks, balanced over repositories and kinds; 0 takes all. Marks the result partial."""
+    models: Annotated[list[EvaluatedModel], Field(min_length=1)]
+    control: str | None = None
+    """The model that was fine-tuned on the same blanks without context and without decisions (the paper's A3)."""
+    retrieve: Retrieval = Retrieval()
+    batch: int = Field(16, ge=1)
+    """Blanks per forward pass."""
+    device: str = "cpu"
+    """``cpu``, ``cuda`` or ``cuda:N``."""
+    download: bool = False
+    """Fetch a model from the hub where it is not in the local cache."""
+    latency_blanks: int = Field(24, ge=0)
+    """Blanks that are completed one by one, on a warm model, for their seconds; 0 measures none."""
+    resamples: int = Field(1000, ge=100)
+    """Of the paired bootstrap over repositories."""
+
+    @field_validator("models")
+    @classmethod
+    def _names_differ(cls, models: list[EvaluatedModel]) -> list[EvaluatedModel]:
+        # Some file systems do not tell upper from lower case, and the names become file names.
+        names = [model.name.lower() for model in models]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two models are called {', '.join(twice)}; every name is a file and a row of its own")
+        return models
+
+    @field_validator("control")
+    @classmethod
+    def _control_is_evaluated(cls, control: str | None, info: ValidationInfo) -> str | None:
+        models: list[EvaluatedModel] | None = info.data.get("models")
+        if control is not None and models is not None and control not in [model.name for model in models]:
+            raise ValueError("names none of models; add that model or leave control out, and the report will say so")
+        return control
