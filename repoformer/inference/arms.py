@@ -15,7 +15,7 @@ from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Blank, Chunk
 from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.decision import read_decisions
-from repoformer.inference.stopping import Stop, TokenText
+from repoformer.inference.stopping import TokenText, stop_for
 from repoformer.models.loading import LoadedModel
 from repoformer.prompt.builder import PromptBuilder, Style
 
@@ -97,14 +97,6 @@ def time_arms(
         _complete(loaded, builder, text, [warm_up])
     bar = tqdm(prepared, desc="time", unit="blank", disable=not progress)
     return [timed for one in bar for timed in _complete(loaded, builder, text, [one])]
-
-
-def stop_for(builder: PromptBuilder, text: TokenText, blank: Blank) -> Stop:
-    """When a completion of ``blank`` is over: as many lines as the target has, or the end of the function's body."""
-    limit = builder.budgets.generated(blank.kind)
-    if blank.kind == "function":
-        return Stop(text, limit, body=blank)
-    return Stop(text, limit, lines=blank.target.count("\n") + 1)
 
 
 def _builder(loaded: LoadedModel, requests: Sequence[ArmRequest], style: Style | None) -> PromptBuilder:

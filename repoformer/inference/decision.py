@@ -1,4 +1,4 @@
-"""The self-assessment (section 3.2): how likely the model asks for cross-file context, read after ``<eof>``."""
+"""The self-assessment: how likely the model asks for cross-file context, read after ``<eof>``."""
 
 from __future__ import annotations
 

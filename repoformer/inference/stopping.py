@@ -99,6 +99,14 @@ class Stop:
         return statement_ends_body(blank, before, indentation)
 
 
+def stop_for(builder: PromptBuilder, text: TokenText, blank: Blank, lines: int | None = None) -> Stop:
+    """When a completion of ``blank`` is over: after ``lines``; else after the target's number of them, or with the body."""
+    limit = builder.budgets.generated(blank.kind)
+    if lines is None and blank.kind == "function":
+        return Stop(text, limit, body=blank)
+    return Stop(text, limit, lines=lines or blank.target.count("\n") + 1)
+
+
 def statement_ends_body(blank: Blank, before: str, indentation: str) -> bool:
     """Whether a statement at ``indentation`` after the lines ``before`` stands behind the function's body.
 

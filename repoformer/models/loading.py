@@ -146,27 +146,17 @@ def model_folder(name: str, *, download: bool = False) -> Path:
         return folder
     if folder.exists():
         raise UserError(f"model {name!r}: this is a file; name the folder that holds config.json and *.safetensors")
-    if not _could_be_on_the_hub(name):
-        raise UserError(f"model {name!r}: no such folder; check the path")
     return _from_hub(name, download)
-
-
-def _could_be_on_the_hub(name: str) -> bool:
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-    try:
-        validate_repo_id(name)
-    except HFValidationError:
-        return False
-    return True
 
 
 def _from_hub(name: str, download: bool) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(name, local_files_only=not download, allow_patterns=_SAFE_FILES))
+    except HFValidationError:
+        raise UserError(f"model {name!r}: no such folder; check the path") from None
     except LocalEntryNotFoundError:
         advice = "check the network" if download else "check the path, or allow fetching it from the hub (--download)"
         raise UserError(f"model {name!r}: no such folder and not in the local hub cache; {advice}") from None
@@ -211,8 +201,9 @@ def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
+    loader: Any = AutoModelForCausalLM
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        model, report = loader.from_pretrained(
             folder,
             dtype=dtype,
             use_safetensors=True,
