@@ -1,0 +1,196 @@
+"use strict";
+// Shows the instances of this page: a filtered list, drawn a page at a time, and the texts of the one that is open.
+(() => {
+  const script = document.currentScript;
+  const data = (name) => {
+    let node = script.previousElementSibling;
+    while (!node.classList.contains(name)) node = node.previousElementSibling;
+    return node;
+  };
+  const root = data("instances");
+  const rows = JSON.parse(data("instance-rows").textContent).map(
+    ([id, repository, path, line, kind, without, withContext, probability, asked], number) => {
+      const known = without !== null && withContext !== null;
+      const gain = known ? withContext - without : null;
+      const effect = !known ? "unknown" : gain > 0 ? "helped" : gain < 0 ? "harmed" : "same";
+      const words = `${id} ${repository} ${path}`.toLowerCase();
+      return { number, id, repository, path, line, kind, without, withContext, probability, asked, gain, effect, words };
+    });
+  let chunks = null;
+  let details = null;
+  const detail = (number) => {
+    details ??= data("instance-details").textContent.split("\n");
+    chunks ??= JSON.parse(data("instance-chunks").textContent);
+    return JSON.parse(details[number]);
+  };
+
+  // -- building elements; text only ever enters through textContent -------------------------------------------------
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name === "onclick") element.addEventListener("click", value);
+      else if (value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children);
+    return element;
+  };
+  const picture = (character) => {
+    const code = character.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? "\u2421" : `[U+${code.toString(16).toUpperCase().padStart(4, "0")}]`;
+  };
+  // Characters that show as nothing, or change how others show, are made visible; as in page.py.
+  const visible = (text) => text.replace(
+    /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]/gu, picture);
+  const number = (value, digits = 3) => value === null || value === undefined ? "\u2013" : value.toFixed(digits).replace("-", "\u2212");
+  const signed = (value) => value === null ? "\u2013" : (value > 0 ? "+" : "") + number(value);
+  const pre = (text, kind) => make("pre", { class: kind, tabindex: "0" }, visible(text));
+
+  // -- differences: the longest common subsequence of words, signs and spaces ----------------------------------------
+  const pieces = (text) => text.match(/[\p{L}\p{N}_]+|[^\S\n]+|\n|[^\p{L}\p{N}_\s]/gu) ?? [];
+  const difference = (target, completion) => {
+    const a = pieces(target), b = pieces(completion);
+    if (a.length * b.length > 4e6) return [["=", completion]];
+    const width = b.length + 1, length = new Uint16Array((a.length + 1) * width);
+    for (let i = a.length - 1; i >= 0; i--)
+      for (let j = b.length - 1; j >= 0; j--)
+        length[i * width + j] = a[i] === b[j] ? length[(i + 1) * width + j + 1] + 1
+          : Math.max(length[(i + 1) * width + j], length[i * width + j + 1]);
+    const out = [];
+    const add = (sign, piece) => {
+      if (out.length && out[out.length - 1][0] === sign) out[out.length - 1][1] += piece;
+      else out.push([sign, piece]);
+    };
+    let i = 0, j = 0;
+    while (i < a.length || j < b.length) {
+      if (i < a.length && j < b.length && a[i] === b[j]) { add("=", a[i]); i++; j++; }
+      else if (i < a.length && (j === b.length || length[(i + 1) * width + j] >= length[i * width + j + 1])) add("-", a[i++]);
+      else add("+", b[j++]);
+    }
+    return out;
+  };
+  const compared = (target, completion) => {
+    const block = make("pre", { tabindex: "0" });
+    for (const [sign, piece] of difference(target, completion)) {
+      const shown = visible(piece);
+      block.append(sign === "=" ? shown : make(sign === "+" ? "ins" : "del", {}, sign === "-" ? shown.replace(/\n/g, "\u23ce") : shown));
+    }
+    if (!completion) block.append(make("em", {}, "  (empty)"));
+    return make("div", { class: "frame" }, block);
+  };
+
+  // -- the open instance ------------------------------------------------------------------------------------------
+  const open = make("div", { class: "open", "aria-live": "polite" });
+  const gap = (count, where) => count ? make("div", { class: "gap" }, `${count} more line${count === 1 ? "" : "s"} ${where}`) : "";
+  const show = (row) => {
+    const { left, above, right, below, target, query, note, chunks: found, ...texts } = detail(row.number);
+    const about = [row.repository, row.kind, row.probability === null ? null : `P(<cc>) ${number(row.probability)}`,
+      row.asked === null ? null : row.asked ? "retrieved" : "not retrieved", row.id].filter((part) => part !== null);
+    const frame = make("div", { class: "frame" }, gap(above, "above"));
+    if (left) frame.append(pre(left, "around"));
+    frame.append(pre(target, "hole"));
+    if (right) frame.append(pre(right, "around"));
+    frame.append(gap(below, "below"));
+    const column = (title, score, text) => make("div", {},
+      make("h4", {}, title, make("span", {}, ` \u00b7 edit similarity ${number(score)}`)), compared(target, text));
+    open.replaceChildren(
+      make("h3", {}, `${visible(row.path)}:${row.line}`), make("p", { class: "about" }, about.map(visible).join(" \u00b7 ")),
+      ...(note ? [make("p", { class: "note" }, visible(note))] : []), frame,
+      make("div", { class: "pair" }, column("Without context", row.without, texts.without), column("With context", row.withContext, texts.with)),
+      make("p", { class: "caption" }, make("ins", {}, "underlined"), " is not in the target; ", make("del", {}, "struck out"), " is in the target only"),
+      make("h4", {}, found.length ? `Retrieved, best first` : "Nothing was retrieved"),
+      ...found.map(([key, score], place) => {
+        const [path, start, end, text] = chunks[key];
+        const title = `${visible(path)}:${start}\u2013${end}` + (score === null ? "" : `  (${number(score)})`);
+        return make("details", place === 0 ? { open: "" } : {}, make("summary", {}, title), pre(text));
+      }),
+      ...(query ? [make("details", {}, make("summary", {}, "The query"), pre(query))] : []));
+  };
+
+  // -- the list -----------------------------------------------------------------------------------------------------
+  const page = 60;
+  const list = make("div", { class: "list", role: "group", "aria-label": "Instances" });
+  const state = { effect: "all", asked: "all", kind: "all", words: "" };
+  let matching = rows;
+  let chosen = null;
+  const choose = (row, button) => {
+    list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    button?.setAttribute("aria-current", "true");
+    chosen = row;
+    show(row);
+  };
+  const entry = (row) => {
+    const button = make("button", { class: "row", type: "button", title: `${row.repository} ${row.path}:${row.line}`, onclick: () => choose(row, button) },
+      make("span", { class: "where" }, `${visible(row.path)}:${row.line}`),
+      make("span", { class: `gain ${row.effect}` }, signed(row.gain)),
+      make("span", { class: "what" }, `${visible(row.repository)} \u00b7 ${row.kind}`),
+      make("span", { class: "asked" }, row.asked === null ? "" : row.asked ? "asked" : "not asked"));
+    if (row === chosen) button.setAttribute("aria-current", "true");
+    return button;
+  };
+  const extend = () => {
+    list.querySelector(".more")?.remove();
+    const shown = list.querySelectorAll(".row").length;
+    list.append(...matching.slice(shown, shown + page).map(entry));
+    const left = matching.length - shown - page;
+    if (left > 0) list.append(make("button", { class: "more", type: "button", onclick: () => {
+      extend();
+      list.querySelectorAll(".row")[shown + page]?.focus();
+    } }, `Show more (${left})`));
+  };
+  const buttons = [];
+  const refresh = () => {
+    const passes = (row, but) => (but === "effect" || state.effect === "all" || row.effect === state.effect)
+      && (but === "asked" || state.asked === "all" || row.asked === (state.asked === "yes"))
+      && (state.kind === "all" || row.kind === state.kind) && row.words.includes(state.words);
+    matching = rows.filter((row) => passes(row));
+    for (const { button, key, value, count } of buttons) {
+      button.setAttribute("aria-pressed", String(state[key] === value));
+      const field = (row) => key === "asked" ? (row.asked === null ? null : row.asked ? "yes" : "no") : row[key];
+      count.textContent = rows.filter((row) => passes(row, key) && (value === "all" || field(row) === value)).length;
+    }
+    list.replaceChildren();
+    list.scrollTop = 0;
+    if (matching.length) extend();
+    else list.append(make("p", { class: "empty" }, "No instance matches."));
+  };
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const entries = [...list.querySelectorAll("button")];
+    entries[entries.indexOf(document.activeElement) + step]?.focus();
+    if (document.activeElement.classList.contains("row")) document.activeElement.click();
+  });
+
+  // -- the filters --------------------------------------------------------------------------------------------------
+  const choice = (key, label, options) => {
+    const group = make("div", { class: "group", role: "group", "aria-label": label });
+    for (const [value, name] of options) {
+      const count = make("small");
+      const button = make("button", { type: "button", onclick: () => { state[key] = value; refresh(); } }, name, count);
+      buttons.push({ button, key, value, count });
+      group.append(button);
+    }
+    return group;
+  };
+  const controls = make("div", { class: "controls" },
+    choice("effect", "Effect of context", [["all", "All"], ["helped", "Helped"], ["harmed", "Harmed"], ["same", "No difference"]]));
+  if (rows.some((row) => row.asked !== null))
+    controls.append(choice("asked", "Decision", [["all", "All"], ["yes", "Asked"], ["no", "Not asked"]]));
+  const kinds = [...new Set(rows.map((row) => row.kind))].sort();
+  if (kinds.length > 1) {
+    const select = make("select", { "aria-label": "Kind" }, make("option", { value: "all" }, "All kinds"),
+      ...kinds.map((kind) => make("option", { value: kind }, kind)));
+    select.addEventListener("change", () => { state.kind = select.value; refresh(); });
+    controls.append(select);
+  }
+  const search = make("input", { type: "search", placeholder: "Path or repository", "aria-label": "Path or repository" });
+  search.addEventListener("input", () => { state.words = search.value.toLowerCase(); refresh(); });
+  controls.append(search);
+
+  root.append(controls, list, open);
+  root.hidden = false;
+  refresh();
+  choose(rows[0], list.querySelector(".row"));
+})();
