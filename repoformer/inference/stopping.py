@@ -11,6 +11,7 @@ from typing import Literal
 from repoformer.code.records import Blank
 from repoformer.metrics.completion import first_lines, function_body
 from repoformer.prompt.builder import PromptBuilder
+from repoformer.prompt.dialects import token_id
 
 Reason = Literal["end", "lines", "body", "limit"]
 
@@ -20,14 +21,16 @@ class TokenText:
 
     def __init__(self, builder: PromptBuilder) -> None:
         self._tokenizer = builder.tokenizer
-        control = {builder.end_id, builder.prefix_id, builder.suffix_id, builder.middle_id, *builder.begin_ids}
-        decision = {builder.retrieve_id, builder.eof_id} - {-1}
-        # A hole in a file holds no control token, so each of them ends a completion like the end token does.
-        self.ends: frozenset[int] = frozenset(control | decision | set(builder.tokenizer.all_special_ids))
+        self._anchor = builder.middle_id
+        self.ends = _control_tokens(builder)
         self.newlines = cache(self._newlines)
 
     def text(self, tokens: list[int]) -> str:
         """The text of these tokens, byte for byte where they are whole characters."""
+        # Some families' decoders drop a space that begins the text: here it is indentation, so the text begins before.
+        return self._decode([self._anchor, *tokens]).removeprefix(self._decode([self._anchor]))
+
+    def _decode(self, tokens: list[int]) -> str:
         return str(self._tokenizer.decode(tokens, clean_up_tokenization_spaces=False))
 
     def _newlines(self, token: int) -> int:
@@ -100,11 +103,23 @@ class Stop:
 
 
 def stop_for(builder: PromptBuilder, text: TokenText, blank: Blank, lines: int | None = None) -> Stop:
-    """When a completion of ``blank`` is over: after ``lines``; else after the target's number of them, or with the body."""
+    """When a completion of ``blank`` is over: after ``lines``, else with the body or the target's last line."""
     limit = builder.budgets.generated(blank.kind)
     if lines is None and blank.kind == "function":
         return Stop(text, limit, body=blank)
     return Stop(text, limit, lines=lines or blank.target.count("\n") + 1)
+
+
+def _control_tokens(builder: PromptBuilder) -> frozenset[int]:
+    """What ends a completion: a hole in a file holds no control token, so each of them does, not the end token only."""
+    # Some families register theirs as ordinary added tokens: those the prompt is made of are named one by one.
+    of_prompt = {builder.end_id, builder.prefix_id, builder.suffix_id, builder.middle_id, *builder.begin_ids}
+    if builder.style == "selective":
+        of_prompt |= {builder.retrieve_id, builder.eof_id}
+    if builder.dialect.file_separator:
+        of_prompt.add(token_id(builder.tokenizer, builder.dialect.file_separator))
+    added = builder.tokenizer.added_tokens_decoder.items()
+    return frozenset(of_prompt | {identity for identity, token in added if token.special})
 
 
 def statement_ends_body(blank: Blank, before: str, indentation: str) -> bool:
