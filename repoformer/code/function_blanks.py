@@ -1,0 +1,50 @@
+"""Function blanks: the whole body of a function (the paper's appendix D, algorithm 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from repoformer.code.blanks import Sampled, blank_at, holds_a_word
+from repoformer.code.chunk_blanks import CLUSTERED
+from repoformer.code.clusters import one_of_each_cluster
+from repoformer.code.lines import lines_of
+from repoformer.code.records import Chunk, Repository
+from repoformer.code.syntax import function_bodies
+from repoformer.seeding import generator
+
+
+def function_blanks(
+    repository: Repository, *, seed: int, most: int, lines: tuple[int, int] = (3, 30), clustered: int = CLUSTERED
+) -> Sampled:
+    """At most ``most`` bodies of ``lines[0]`` to ``lines[1]`` lines, one of each cluster of similar ones."""
+    rng = generator(seed, "function-blanks", repository.id)
+    useful, dropped = [], Counter[str]()
+    for body in _bodies(repository):
+        reason = _why_not(body, *lines)
+        if reason:
+            dropped[reason] += 1
+        else:
+            useful.append(body)
+    candidates = rng.sample(useful, min(clustered, len(useful)))
+    drawn = one_of_each_cluster([body.text for body in candidates], rng)[:most]
+    files = {file.path: file for file in repository.files}
+    spans = sorted(
+        (candidates[position].path, candidates[position].start, candidates[position].end) for position in drawn
+    )
+    return Sampled(tuple(blank_at(repository, files[path], "function", *span) for path, *span in spans), dropped)
+
+
+def _bodies(repository: Repository) -> Iterator[Chunk]:
+    for file in sorted(repository.files, key=lambda file: file.path):
+        lines = lines_of(file.text)
+        for start, end in function_bodies(file.language, file.text):
+            yield Chunk(file.path, start, end, "\n".join(lines[start:end]))
+
+
+def _why_not(body: Chunk, shortest: int, longest: int) -> str | None:
+    if body.end - body.start < shortest:
+        return f"function of less than {shortest} lines"
+    if body.end - body.start > longest:
+        return f"function of more than {longest} lines"
+    return None if holds_a_word(body.text) else "function without a word"

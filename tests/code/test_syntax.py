@@ -1,0 +1,89 @@
+"""Imports and function bodies as people would point at them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repoformer.code.lines import lines_of
+from repoformer.code.syntax import Import, function_bodies, imports
+
+
+def test_every_import_statement_is_found_with_its_modules() -> None:
+    text = """from __future__ import annotations
+import a, b.c as d
+def f():
+    from ..p.q import (x,
+        y)
+    from . import z
+"""
+    assert imports("python", text) == [Import(1, ("a", "b.c")), Import(3, ("..p.q",)), Import(5, (".",))]
+
+
+def test_imports_agree_with_the_language_itself(python_sources: list[str]) -> None:
+    for text in python_sources:
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        lines = sorted(node.lineno - 1 for node in nodes if getattr(node, "module", "") != "__future__")
+        assert [statement.line for statement in imports("python", text)] == lines
+
+
+def test_function_bodies_agree_with_the_language_itself(python_sources: list[str]) -> None:
+    for text in python_sources[:4]:
+        lines = lines_of(text)
+        # A comment behind the last statement may count as the body's, which the language's own tree does not hold.
+        found = {(start, last_code_line(lines, end)) for start, end in function_bodies("python", text)}
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        assert found == {body_span(node) for node in functions if has_code_on_own_lines(node, lines)}
+
+
+def last_code_line(lines: list[str], end: int) -> int:
+    while lines[end - 1].strip() == "" or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return end
+
+
+def body_span(node: ast.FunctionDef) -> tuple[int, int]:
+    decorators = getattr(node.body[0], "decorator_list", [])
+    return min([node.body[0].lineno, *(each.lineno for each in decorators)]) - 1, node.body[-1].end_lineno or 0
+
+
+def has_code_on_own_lines(node: ast.FunctionDef, lines: list[str]) -> bool:
+    code = [part for part in node.body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
+    return bool(code) and lines[node.body[0].lineno - 1][: node.body[0].col_offset].strip() in ("", "@")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(): return 1\n",
+        'def f():\n    """Only words.\n\n    More words.\n    """\n',
+        "def f():\n    x = (\n    y = 2\n    return x\n",
+        "",
+    ],
+)
+def test_there_is_no_body_where_there_is_no_code_on_lines_of_its_own(text: str) -> None:
+    assert function_bodies("python", text) == []
+
+
+def test_a_body_begins_after_the_whole_header_and_its_comments() -> None:
+    text = "def f(a,\n      b):  # why\n    # what\n    x = 1\n\n    return x  # done\n# outside\n"
+    assert function_bodies("python", text) == [(3, 6)]
+
+
+def test_nested_functions_have_bodies_of_their_own() -> None:
+    text = "class A:\n    def f(self):\n        async def g():\n            return 1\n        return g\n"
+    assert function_bodies("python", text) == [(2, 5), (3, 4)]
+
+
+def test_an_error_elsewhere_does_not_hide_a_function() -> None:
+    assert (1, 3) in function_bodies("python", "def f():\n    x = 1\n    return x\n\nprint 'old'\n)\n")
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
+def test_any_text_can_be_asked(text: str) -> None:
+    count = len(lines_of(text))
+    assert all(0 < start < end <= count for start, end in function_bodies("python", text))
+    assert all(0 <= statement.line <= count for statement in imports("python", text))
