@@ -1,0 +1,156 @@
+"""Checkpoints that a run resumes from exactly: written aside, then renamed; the newest whole one wins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from accelerate import Accelerator
+
+from repoformer.code.storage import read_json, write_json
+from repoformer.errors import UserError
+
+_PROGRESS = "progress.json"
+_BEST = "best.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is, and what it is: stands in a checkpoint beside weights, optimiser state and random states."""
+
+    step: int
+    settings: dict[str, Any]
+    """The recipe's values that decide the outcome, and the data's fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The step with the lowest validation loss so far."""
+
+    step: int
+    loss: float
+
+
+class Checkpoints:
+    """The checkpoints of one run, ``step-00000050`` and so on, in one folder.
+
+    Everything that changes a file is called by all processes; the main one renames and deletes.
+    """
+
+    def __init__(self, folder: Path, keep: int) -> None:
+        self.folder = folder
+        self.keep = keep
+
+    def newest(self) -> Progress | None:
+        """Progress of the newest whole checkpoint; a broken one is passed over."""
+        for path in reversed(self._paths()):
+            progress = _whole(path)
+            if progress is not None:
+                return progress
+        return None
+
+    def save(self, accelerator: Accelerator, progress: Progress) -> None:
+        """Write a checkpoint, unless this step has one; then delete old ones, never the best."""
+        path = self.path(progress.step)
+        if _whole(path) is not None:
+            return
+        aside = self.folder / f".{path.name}.tmp"
+        if accelerator.is_main_process:
+            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
+        accelerator.wait_for_everyone()
+        try:
+            accelerator.save_state(str(aside))
+            accelerator.wait_for_everyone()
+            if accelerator.is_main_process:
+                files = {str(file.relative_to(aside)): file.stat().st_size for file in _files(aside)}
+                write_json(aside / _PROGRESS, {**asdict(progress), "files": files})
+                for file in [*_files(aside), aside]:
+                    _sync(file)
+                os.replace(aside, path)
+                _sync(self.folder)
+                self._prune()
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        accelerator.wait_for_everyone()
+
+    def load(self, accelerator: Accelerator, step: int) -> None:
+        """Put the state of step ``step`` into everything the accelerator has prepared."""
+        accelerator.load_state(str(self.path(step)))
+
+    def path(self, step: int) -> Path:
+        """Where the checkpoint of a step lies."""
+        return self.folder / f"step-{step:08d}"
+
+    @property
+    def best(self) -> Best | None:
+        """The best validated checkpoint that still stands."""
+        if not (self.folder / _BEST).exists():
+            return None
+        best = Best(**read_json(self.folder / _BEST))
+        return best if self.path(best.step).is_dir() else None
+
+    def note_validation(self, step: int, loss: float) -> None:
+        """Called by the main process: remember the step when its loss is the lowest so far."""
+        if self.best is None or loss < self.best.loss:
+            write_json(self.folder / _BEST, asdict(Best(step, loss)))
+
+    def _paths(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("step-*") if path.is_dir())
+
+    def _prune(self) -> None:
+        best = self.best
+        for path in self._paths()[: -self.keep]:
+            if best is None or path != self.path(best.step):
+                shutil.rmtree(path)
+
+
+def check_same(before: dict[str, Any], now: dict[str, Any], out: Path) -> None:
+    """Refuse to go on in ``out`` with other settings than those it was begun with, naming each."""
+    changed = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
+    if changed:
+        differences = ", ".join(f"{key} was {before.get(key)!r}, is now {now.get(key)!r}" for key in changed)
+        raise UserError(f"{out}: holds a run with other settings ({differences}); choose another out=DIR or delete it")
+
+
+def keep_names_plain(accelerator: Accelerator) -> None:
+    """Make checkpoints independent of the number of processes: weights are named as without a distributed wrapper."""
+
+    def unwrap_saved(models: list[Any], weights: list[dict[str, Any]], _: str) -> None:
+        for state in weights:
+            for name in [name for name in state if name.startswith("module.")]:
+                state[name.removeprefix("module.")] = state.pop(name)
+
+    def unwrap_loading(models: list[Any], _: str) -> None:
+        models[:] = [accelerator.unwrap_model(model) for model in models]
+
+    accelerator.register_save_state_pre_hook(unwrap_saved)
+    accelerator.register_load_state_pre_hook(unwrap_loading)
+
+
+def _whole(path: Path) -> Progress | None:
+    """Progress of a checkpoint all of whose files are there in full; None for anything else."""
+    try:
+        values = read_json(path / _PROGRESS)
+        files = values.pop("files")
+        whole = all((path / name).stat().st_size == size for name, size in files.items())
+        return Progress(**values) if whole else None
+    except (UserError, OSError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

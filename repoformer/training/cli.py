@@ -1,0 +1,44 @@
+"""``repoformer train RECIPE``, which under a launcher is ``accelerate launch -m repoformer.training.cli RECIPE``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from repoformer.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What ``repoformer train`` takes."""
+    parser.add_argument("recipe", type=Path, help="YAML file, see recipes/train/")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a value of the recipe")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train; 0 also for a run that was asked to stop and saved."""
+    from repoformer.config import load_recipe
+    from repoformer.training.recipe import TrainRecipe
+
+    recipe = load_recipe(TrainRecipe, arguments.recipe, arguments.overrides)
+
+    from repoformer.training.loop import train
+
+    train(recipe)
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The entry under a launcher. Returns 0, or 2 after a line on stderr for what a user can put right."""
+    parser = argparse.ArgumentParser(prog="repoformer.training.cli")
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args(argv))
+    except UserError as error:
+        print(f"repoformer: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""Fine-tuning, from a recipe to an exported model.
+
+    repoformer train recipes/train/quickstart.yaml
+    accelerate launch --multi_gpu --num_processes 8 -m repoformer.training.cli recipes/train/paper.yaml
+
+A run that was stopped or killed goes on where its newest checkpoint stands when it is run again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from traceback import format_exc
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
+from tqdm import tqdm
+
+from repoformer.code.storage import read_json, write_json
+from repoformer.config import write_run_record
+from repoformer.errors import UserError
+from repoformer.training.checkpoints import Checkpoints, Progress, check_same, keep_names_plain
+from repoformer.training.examples import fingerprint, read_examples
+from repoformer.training.export import export_model, model_card, threshold_origin
+from repoformer.training.order import DataOrder
+from repoformer.training.packed_attention import attending_packed
+from repoformer.training.recipe import TrainRecipe
+from repoformer.training.start import Start, start_from
+from repoformer.training.step import Stepper, build_optimizer
+from repoformer.training.stopping import StopRequests
+from repoformer.training.tracking import Tracker
+from repoformer.training.validation import Validation, Validator, saved_validation
+
+FINISHED = "training.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """How a call of :func:`train` ended."""
+
+    out: Path
+    step: int
+    finished: bool
+    """False for a run that was asked to stop; run it again to go on."""
+    validation: dict[str, Any] | None
+    """Summary of the exported model's validation, or of the last one before a stop."""
+
+
+def train(recipe: TrainRecipe) -> TrainResult:
+    """Train, or go on training, until the recipe's last step or until asked to stop."""
+    settings = recipe.settings() | {"data": fingerprint(recipe.data)}
+    finished = _finished(recipe.out, settings)
+    if finished is not None:
+        return finished
+
+    # Processes
+    accelerator = _start_processes(recipe)
+    main = accelerator.is_main_process
+    if main:
+        write_run_record(recipe.out, recipe)
+
+    # Model, data
+    start = start_from(recipe)
+    fit = (start.verbalise, start.vocabulary, start.loaded.positions)
+    examples = read_examples(recipe.data / "train", *fit)
+    held_out = read_examples(recipe.data / "validation", *fit)
+    order = DataOrder(len(examples.examples), recipe.batch, recipe.epochs, recipe.seed)
+    _say(accelerator, f"training: {examples}; validation: {held_out}")
+    _say(accelerator, f"{order}; {accelerator.num_processes} process(es), {accelerator.distributed_type.value}")
+
+    # Optimiser, state
+    loss_model = start.loss_model()
+    loss_model, optimizer = accelerator.prepare(loss_model, build_optimizer(loss_model, recipe))
+    checkpoints = Checkpoints(recipe.out / "checkpoints", recipe.keep_checkpoints)
+    step = _resume(accelerator, checkpoints, settings, recipe.out)
+    stepper = Stepper(accelerator, loss_model, optimizer, start.verbalise, examples.examples, order, recipe)
+    validator = Validator(accelerator, loss_model, start.verbalise, held_out.examples, recipe)
+    tracker = Tracker(recipe, step, main=main)
+
+    # Loop
+    stopped = None
+    with (
+        attending_packed(start.model),
+        StopRequests(recipe.out, main=main, plain=accelerator.num_processes == 1) as requests,
+        tqdm(total=order.steps, initial=step, desc="train", unit="step", disable=not main) as bar,
+    ):
+        while True:
+            # Save, then evaluate: an evaluation that fails must not cost the steps before it. A run that was stopped
+            # or killed between the two comes through here again.
+            if step and _validates(step, order, recipe) and not stopped:
+                _validate(validator, checkpoints, tracker, recipe.out, step)
+            if stopped or step == order.steps:
+                break
+            step += 1
+            report = stepper.step(step)
+            tracker.log(step, {"epoch": round(order.epoch(step), 4), **asdict(report)})
+            bar.set_postfix(loss=f"{report.loss:.3f}", refresh=False)
+            bar.update()
+            stopped = _agreed(accelerator, requests.reason())
+            if stopped or step % recipe.save_every == 0 or _validates(step, order, recipe):
+                checkpoints.save(accelerator, Progress(step, settings))
+        requests.honour()
+    tracker.close()
+
+    # Export
+    if stopped:
+        _say(accelerator, f"stopped at step {step} of {order.steps} by {stopped}; run the same again to go on")
+        validation = saved_validation(recipe.out, step)
+    else:
+        validation = _export(accelerator, loss_model, start, checkpoints, recipe, step)
+        _say(accelerator, f"finished at step {step}; the model is in {recipe.out}")
+    result = TrainResult(recipe.out, step, not stopped, validation.summary() if validation else None)
+    if main and result.finished:
+        write_json(recipe.out / FINISHED, {"settings": settings, "step": step, "validation": result.validation})
+    accelerator.end_training()
+    return result
+
+
+def _start_processes(recipe: TrainRecipe) -> Accelerator:
+    """The accelerator, if the processes that it sees are those that were launched and asked for.
+
+    Launchers fall back to one process, or to many that do not know of each other, without a word.
+    """
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    share = recipe.micro_batch * launched
+    if recipe.batch % share:
+        raise UserError(
+            f"batch={recipe.batch} is not a multiple of {launched} processes times micro_batch={recipe.micro_batch}; "
+            f"nearest is batch={max(1, round(recipe.batch / share)) * share}"
+        )
+    accelerator = Accelerator(
+        mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
+        gradient_accumulation_steps=recipe.batch // share,
+        # The causal mask that some models keep as a buffer is the same everywhere: not worth sending at each step.
+        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)],
+    )
+    seen = accelerator.num_processes
+    if seen != launched:
+        raise UserError(
+            f"launched with WORLD_SIZE={launched}, but accelerate sees {seen} process(es); without GPUs launch with "
+            "ACCELERATE_USE_CPU=true and --multi_gpu"
+        )
+    if recipe.processes not in (None, seen):
+        raise UserError(
+            f"processes={recipe.processes} in the recipe, but there are {seen}; launch as many, or set processes={seen}"
+        )
+    return accelerator
+
+
+def _finished(out: Path, settings: dict[str, Any]) -> TrainResult | None:
+    """The result of a run that is through already."""
+    if not (out / FINISHED).exists():
+        return None
+    record = read_json(out / FINISHED)
+    check_same(record["settings"], settings, out)
+    print(f"{out}: already finished at step {record['step']}; nothing to do", file=sys.stderr)
+    return TrainResult(out, record["step"], True, record["validation"])
+
+
+def _resume(accelerator: Accelerator, checkpoints: Checkpoints, settings: dict[str, Any], out: Path) -> int:
+    """Load the newest whole checkpoint; the step it stands at, 0 where there is none."""
+    keep_names_plain(accelerator)
+    progress = _agreed(accelerator, checkpoints.newest())
+    if progress is None:
+        return 0
+    check_same(progress.settings, settings, out)
+    checkpoints.load(accelerator, progress.step)
+    _say(accelerator, f"going on from step {progress.step}")
+    return int(progress.step)
+
+
+def _validates(step: int, order: DataOrder, recipe: TrainRecipe) -> bool:
+    if step == order.steps:
+        return True
+    return step % recipe.evaluate_every == 0 if recipe.evaluate_every else order.ends_epoch(step)
+
+
+def _validate(validator: Validator, checkpoints: Checkpoints, tracker: Tracker, out: Path, step: int) -> None:
+    """Validate, unless that was done; a failure is said loudly, and the run goes on."""
+    accelerator = validator.accelerator
+    if not validator.examples or _agreed(accelerator, saved_validation(out, step)) is not None:
+        return
+    try:
+        validation = validator.validate(step)
+    except Exception:
+        _say(accelerator, f"VALIDATION FAILED at step {step}; the checkpoint stands, training goes on\n{format_exc()}")
+        return
+    tracker.log(step, {"validation": validation.summary()})
+    if accelerator.is_main_process:
+        validation.save(out)
+        checkpoints.note_validation(step, validation.loss)
+
+
+def _export(
+    accelerator: Accelerator,
+    loss_model: torch.nn.Module,
+    start: Start,
+    checkpoints: Checkpoints,
+    recipe: TrainRecipe,
+    step: int,
+) -> Validation | None:
+    """Export the last or the best step, as the recipe says; returns the validation of that step."""
+    best = _agreed(accelerator, checkpoints.best)
+    if recipe.export == "best" and best is not None and best.step != step:
+        step = best.step
+        checkpoints.load(accelerator, step)
+    validation: Validation | None = _agreed(accelerator, saved_validation(recipe.out, step))
+    weights = {name.removeprefix("model."): weight for name, weight in accelerator.get_state_dict(loss_model).items()}
+    if accelerator.is_main_process:
+        settings = start.loaded.settings.model_copy(
+            update={
+                "style": start.objective.style,
+                "thresholds": validation.thresholds if validation else {},
+                "thresholds_from": threshold_origin(validation) if validation and validation.thresholds else "",
+                "labels": {"threshold": recipe.label_threshold},
+            }
+        )
+        card = model_card(recipe, settings, step, validation)
+        export_model(start.model, weights, start.loaded.tokenizer, settings, card, recipe.out)
+    accelerator.wait_for_everyone()
+    return validation
+
+
+def _agreed(accelerator: Accelerator, value: Any) -> Any:
+    """What the main process has for ``value``, in all processes."""
+    if accelerator.num_processes == 1:
+        return value
+    return broadcast_object_list([value])[0]
+
+
+def _say(accelerator: Accelerator, message: str) -> None:
+    if accelerator.is_main_process:
+        tqdm.write(message, file=sys.stderr)

@@ -1,0 +1,73 @@
+"""The model that a run starts from, made ready to be trained as the recipe says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from repoformer.models.loading import LoadedModel, load_model
+from repoformer.models.selection_tokens import add_selection_tokens
+from repoformer.prompt.builder import PromptBuilder
+from repoformer.training.losses import LossModel, check_model
+from repoformer.training.objectives import OBJECTIVES, Objective
+from repoformer.training.recipe import TrainRecipe
+from repoformer.training.sequence import Verbaliser
+
+# How the families call the dropout of attention weights, which is no module of its own.
+_ATTENTION_DROPOUT = ("attn_dropout", "attention_dropout")
+_CONFIGURED = ("attn_pdrop", "resid_pdrop", "embd_pdrop", "attention_dropout", "residual_dropout", "embedding_dropout")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is trained and how its examples are put to it."""
+
+    loaded: LoadedModel
+    objective: Objective
+    builder: PromptBuilder
+    verbalise: Verbaliser
+
+    @property
+    def model(self) -> Any:
+        """The causal language model."""
+        return self.loaded.model
+
+    def loss_model(self) -> LossModel:
+        """The model as one that returns losses."""
+        return LossModel(self.model, self.builder.retrieve_id)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that the model has a row for."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+
+def start_from(recipe: TrainRecipe) -> Start:
+    """Load the model, give it the tokens its objective needs, and set what holds during training only."""
+    objective = OBJECTIVES[recipe.objective]
+    loaded = load_model(recipe.model)
+    if objective.decides:
+        add_selection_tokens(loaded.model, loaded.tokenizer, recipe.seed)
+    check_model(loaded.model)
+    set_dropout(loaded.model, recipe.dropout)
+    if recipe.activation_checkpointing:
+        loaded.model.activation_checkpointing_enable()
+    builder = loaded.builder(objective.style)
+    verbalise = Verbaliser(objective, builder, recipe.label_threshold, recipe.train_end_token)
+    return Start(loaded, objective, builder, verbalise)
+
+
+def set_dropout(model: nn.Module, probability: float) -> None:
+    """One dropout probability for embeddings, attention weights and residual branches, in modules and configuration."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = probability
+        for name in _ATTENTION_DROPOUT:
+            if isinstance(getattr(module, name, None), float | int):
+                setattr(module, name, probability)
+    config: Any = model.config
+    for name in _CONFIGURED:
+        if hasattr(config, name):
+            setattr(config, name, probability)
