@@ -178,3 +178,11 @@ def test_a_changed_text_is_looked_at_again() -> None:
     finder = CopyFinder([SourceFile("v.py", module("hole", 30), "python")])
     assert finder.copies_of("m.py", module("o", 30)) == frozenset()
     assert finder.copies_of("m.py", module("hole", 30)) == {"v.py"}
+
+
+def test_an_exact_copy_is_found_though_no_line_tells_it_apart() -> None:
+    text = "import os\nx = 1\n"
+    files = [SourceFile("m.py", text, "python"), SourceFile("v.py", text.replace("\n", "\r\n"), "python")]
+    assert CopyFinder(files).copies_of("m.py", text) == {"v.py"}
+    problems = leaks(blank_in("m.py", text, 1, 2), context_of(Chunk("v.py", 0, 1, "import os\r")), files)
+    assert problems == ["v.py:1-1: comes from an exact copy of m.py"]
