@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ class LoadedModel:
     settings: ModelSettings
     name: str
     settings_from: str = FILE_NAME
-    """``repoformer.json``, or in words how the settings of a foreign model were detected."""
+    """``repoformer.json``, or in words where the settings of a foreign model come from."""
 
     def builder(self, style: Style | None = None) -> PromptBuilder:
         """The prompt builder of this model; ``style`` overrides the style it was trained with."""
@@ -62,15 +64,24 @@ def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool 
     name = str(name_or_path)
     folder = model_folder(name, download=download)
     _check_weights(folder, name)
+    settings = load_settings(folder)
     target = _device(device)
     tokenizer = _load_tokenizer(folder, name)
     model = _load_weights(folder, name, torch.float32 if target.type == "cpu" else torch.bfloat16).to(target).eval()
-    settings = load_settings(folder)
+    _check_vocabulary(model, tokenizer, name)
     if settings is not None:
         return LoadedModel(model, tokenizer, settings, name)
-    return LoadedModel(
-        model, tokenizer, detect_settings(tokenizer, positions_of(model), name), name, "tokenizer's tokens"
-    )
+    detected = detect_settings(tokenizer, positions_of(model), name)
+    return LoadedModel(model, tokenizer, detected, name, "detected from the tokenizer")
+
+
+def load_tokenizer(name_or_path: str | Path, *, download: bool = False) -> tuple[Any, Dialect]:
+    """A model's tokenizer and its dialect, without its weights; named like the model in :func:`load_model`."""
+    name = str(name_or_path)
+    folder = model_folder(name, download=download)
+    tokenizer = _load_tokenizer(folder, name)
+    settings = load_settings(folder)
+    return tokenizer, dialect_named(settings.dialect) if settings else detect_dialect(set(tokenizer.get_vocab()), name)
 
 
 def positions_of(model: Any) -> int | None:
@@ -166,16 +177,16 @@ def _from_hub(name: str, download: bool) -> Path:
 
 def _check_weights(folder: Path, name: str) -> None:
     if not (folder / "config.json").is_file():
-        raise UserError(f"model {name!r}: no config.json in {folder}; name the folder of an exported model")
+        raise UserError(f"model {name!r}: no config.json in this folder; name the folder of an exported model")
     if any(folder.glob("*.safetensors")):
         return
     pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
     if pickles:
         raise UserError(
-            f"model {name!r}: only pickled weights in {folder} ({pickles[0]}), which can run code when loaded; "
+            f"model {name!r}: only pickled weights ({pickles[0]}), which can run code when they are loaded; "
             "convert them to safetensors"
         )
-    raise UserError(f"model {name!r}: no *.safetensors in {folder}; export the model again")
+    raise UserError(f"model {name!r}: no *.safetensors in this folder; export the model again")
 
 
 def _device(device: str) -> torch.device:
@@ -194,7 +205,9 @@ def _load_tokenizer(folder: Path, name: str) -> Any:
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # the readers of the many tokenizer formats have no common error
-        raise UserError(f"model {name!r}: no usable tokenizer in {folder} ({_one_line(error)})") from error
+        raise UserError(
+            f"model {name!r}: no usable tokenizer in its folder ({_one_line(error)}); export the model again"
+        ) from error
 
 
 def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
@@ -203,27 +216,52 @@ def _load_weights(folder: Path, name: str, dtype: torch.dtype) -> Any:
 
     loader: Any = AutoModelForCausalLM
     try:
-        model, report = loader.from_pretrained(
-            folder,
-            dtype=dtype,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+        with _transformers_quiet():
+            model, report = loader.from_pretrained(
+                folder,
+                dtype=dtype,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                ignore_mismatched_sizes=True,  # refused below, in one line
+                output_loading_info=True,
+            )
     except SafetensorError as error:
         raise UserError(
-            f"model {name!r}: broken safetensors in {folder} ({_one_line(error)}); copy or export the model again"
+            f"model {name!r}: broken safetensors ({_one_line(error)}); copy or export the model again"
         ) from None
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise UserError(f"model {name!r}: cannot load the weights in {folder} ({_one_line(error)})") from None
-    # transformers fills weights that the files lack with random numbers, and only warns.
-    absent = sorted(report["missing_keys"])
+        raise UserError(f"model {name!r}: cannot load it ({_one_line(error)}); choose another model") from None
+    # What the files lack, or hold in another shape, transformers fills with random numbers.
+    absent = sorted([*report["missing_keys"], *(str(key) for key, *_ in report["mismatched_keys"])])
     if absent:
         raise UserError(
-            f"model {name!r}: {len(absent)} weights are missing in {folder}, {absent[0]} first; export the model again"
+            f"model {name!r}: {len(absent)} weights of its configuration are not in its files, {absent[0]} first; "
+            "export the model again"
         )
     return model
+
+
+def _check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
+    embedded = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > embedded:
+        raise UserError(
+            f"model {name!r}: its tokenizer has {len(tokenizer)} tokens, its weights embed {embedded}; "
+            "put the tokenizer it was trained with into its folder"
+        )
+
+
+@contextmanager
+def _transformers_quiet() -> Iterator[None]:
+    """Without its report of missing weights: what it warns of is refused here."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 def _one_line(error: Exception) -> str:
