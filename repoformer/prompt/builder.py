@@ -132,9 +132,9 @@ class PromptBuilder:
         size = _CHARACTERS_PER_TOKEN * budget
         while True:
             start = text.find("\n", len(text) - size) + 1 if size < len(text) else 0
-            ids = self.encode(text[start:])
-            # One line more than needed, so that where the text was cut cannot be seen in what is kept.
-            if start == 0 or len(ids) > budget + 16:
+            end_part = text[start:]
+            ids = self.encode(end_part)
+            if start == 0 or len(ids) > budget + _seam(end_part, end_part.lstrip()):
                 return ids[-budget:]
             size *= 2
 
@@ -144,8 +144,17 @@ class PromptBuilder:
             return []
         size = _CHARACTERS_PER_TOKEN * budget
         while True:
-            end = text.rfind("\n", 0, size) if size < len(text) else len(text)
-            ids = self.encode(text[:end]) if end > 0 else []
-            if end == len(text) or len(ids) > budget + 16:
+            end = max(text.rfind("\n", 0, size), 0) if size < len(text) else len(text)
+            first_part = text[:end]
+            ids = self.encode(first_part)
+            if end == len(text) or len(ids) > budget + _seam(first_part, first_part.rstrip()):
                 return ids[:budget]
             size *= 2
+
+
+def _seam(part: str, stripped: str) -> int:
+    """How many tokens next to a cut may differ from those of the uncut text: these are encoded, but not kept.
+
+    The cut may divide a run of white space, which ``stripped`` lacks; a character has up to four tokens.
+    """
+    return 16 + 4 * (len(part) - len(stripped))
