@@ -21,7 +21,7 @@ def encodings(source: str) -> list[ast.Call]:
 
 def _is_tokenizer(node: ast.expr) -> bool:
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    return name.lower().lstrip("_") in {"tokenizer", "tok", "backend_tokenizer"}
+    return name.lstrip("_") in {"tokenizer", "tok", "backend_tokenizer"}
 
 
 def _is_method(node: ast.expr) -> bool:
@@ -47,6 +47,8 @@ def test_the_search_finds_what_it_looks_for(line: str) -> None:
     assert len(encodings(line)) == 1
 
 
-@pytest.mark.parametrize("line", ["tokenizer.decode(ids)", "text.encode()", "tokenizer.save_pretrained(path)"])
+@pytest.mark.parametrize(
+    "line", ["tokenizer.decode(ids)", "text.encode()", "tokenizer.save_pretrained(path)", "Tokenizer(model)"]
+)
 def test_and_nothing_else(line: str) -> None:
     assert encodings(line) == []
