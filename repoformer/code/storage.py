@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import os
+import typing
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from repoformer.code.records import from_row, to_row
 from repoformer.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow
 
 T = TypeVar("T")
 
@@ -50,14 +56,19 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not readable as JSON ({error})") from None
 
 
-def write_parquet(path: Path, records: Iterable[Any]) -> int:
-    """Write records of one type to a Parquet file and return how many; the bytes depend on the records only."""
+def write_parquet(path: Path, records: Iterable[Any], cls: type[Any] | None = None) -> int:
+    """Write records of one type to a Parquet file and return how many; the bytes depend on the records only.
+
+    With ``cls`` the columns are those of the record, even where a file holds no records or only empty lists: all parts
+    of a data set then have the same columns.
+    """
     import pyarrow
     import pyarrow.parquet
 
     rows = [to_row(record) for record in records]
+    columns = arrow_schema(cls) if cls else None
     with written_aside(path) as aside:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), aside, compression="zstd")
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, columns), aside, compression="zstd")
     return len(rows)
 
 
@@ -84,6 +95,44 @@ def write_jsonl(path: Path, records: Iterable[Any]) -> None:
     """Write records as JSON Lines, all or nothing."""
     with written_aside(path) as aside, open(aside, "w", encoding="utf-8") as handle:
         handle.writelines(_json_line(record) for record in records)
+
+
+def arrow_schema(cls: type[Any]) -> pyarrow.Schema:
+    """The columns of a record type."""
+    import pyarrow
+
+    return pyarrow.schema([("schema", pyarrow.int64()), *_arrow_fields(cls)])
+
+
+def files_hash(paths: Iterable[Path]) -> str:
+    """A hash of the names and contents of files, the same wherever they lie."""
+    digest = hashlib.sha256()
+    for path in sorted(paths, key=lambda path: path.name):
+        with open(path, "rb") as handle:
+            digest.update(path.name.encode() + b"\0" + hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def _arrow_fields(cls: type[Any]) -> list[tuple[str, pyarrow.DataType]]:
+    hints = typing.get_type_hints(cls)
+    return [(field.name, _arrow_type(hints[field.name])) for field in dataclasses.fields(cls)]
+
+
+def _arrow_type(hint: Any) -> pyarrow.DataType:
+    import pyarrow
+
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return pyarrow.struct(_arrow_fields(hint))
+    arguments = [argument for argument in typing.get_args(hint) if argument is not type(None)]
+    if typing.get_origin(hint) is tuple:
+        return pyarrow.list_(_arrow_type(arguments[0]))
+    if typing.get_origin(hint) is typing.Literal:
+        return pyarrow.large_string()
+    if arguments:  # a type or None
+        return _arrow_type(arguments[0])
+    # The texts of a whole shard may be more than the 2 GB that fit into one column of short strings.
+    types = {str: pyarrow.large_string(), bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
+    return types[hint]
 
 
 def append_jsonl(path: Path, record: Any) -> None:

@@ -1,0 +1,89 @@
+"""Assemble: labelled blanks as token ids, segment by segment, for training and for validation.
+
+Left and right context have the same budgets whatever the label, so their lengths give nothing away. What the trainer
+puts between the segments is its own affair: `Example` holds user text only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from repoformer.code.languages import LANGUAGES
+from repoformer.code.records import Example, LabeledBlank
+from repoformer.code.storage import read_parquet, write_parquet
+from repoformer.config import config_hash
+from repoformer.prompt.budgets import COMPLETION, TRAINING, TrainingBudgets
+from repoformer.prompt.builder import PromptBuilder
+
+from .done import all_done
+from .recipe import DataRecipe
+from .split import read_split
+from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+
+SIDES = ("train", "validation")
+
+
+def settings(recipe: DataRecipe) -> Any:
+    """The budgets and whose tokenizer it is."""
+    return recipe.model_dump(mode="json", include={"preset": True, "label": {"model"}})
+
+
+def inputs(recipe: DataRecipe) -> list[Input]:
+    """The labelled blanks and the side of each repository. The model's files are in the labels' input."""
+    sides = read_split(recipe)
+    stages = zip(shards_of(recipe), all_done("label", recipe), strict=True)
+    return [
+        Input(config_hash(done.output, done.input, *(owned(shard, sides[side]) for side in SIDES)), done.rows)
+        for shard, done in stages
+    ]
+
+
+def run_shard(shard: Shard, advance: Advance) -> Stats:
+    """Encode the shard's blanks; a target over its budget is dropped."""
+    recipe, stats = shard.recipe, Stats()
+    labelled = read_parquet(LabeledBlank, shard.part("label"))
+    builder = _builder(recipe) if labelled else None
+    budgets = TRAINING[recipe.preset]
+    examples: dict[str, list[Example]] = {side: [] for side in SIDES}
+    side_of = {name: side for side, names in read_split(recipe).items() for name in names}
+    for one in labelled:
+        assert builder is not None
+        example = encode(one, builder, budgets)
+        advance(1)
+        if example is None:
+            stats.dropped[f"target of more than {budgets.target} tokens"] += 1
+        else:
+            examples[side_of[example.repository]].append(example)
+    stats.rows = sum(write_parquet(shard.part("assemble", side), examples[side], Example) for side in SIDES)
+    return stats
+
+
+def encode(one: LabeledBlank, builder: PromptBuilder, budgets: TrainingBudgets) -> Example | None:
+    """The blank as token ids; None when its target is over budget."""
+    blank = one.blank
+    target = builder.encode(blank.target)
+    if len(target) > budgets.target:
+        return None
+    in_file = builder.in_file(blank.left, blank.right, budgets.in_file(len(target)))
+    chunks = [ranked.chunk for ranked in one.context.chunks]
+    cross_file = builder.cross_file(chunks, LANGUAGES[blank.language].comment)
+    return Example(
+        id=blank.id,
+        repository=blank.repository,
+        kind=blank.kind,
+        gain=one.gain,
+        left=in_file.left,
+        right=in_file.right,
+        cross_file=tuple(cross_file[: budgets.cross_file]),
+        target=tuple(target),
+    )
+
+
+def _builder(recipe: DataRecipe) -> PromptBuilder:
+    from repoformer.models.loading import load_tokenizer
+
+    tokenizer, dialect = load_tokenizer(recipe.label.model, download=recipe.label.download)
+    return PromptBuilder(tokenizer, dialect, COMPLETION[recipe.preset], "base")
+
+
+STAGE = Stage("assemble", "blank", tuple(f"assemble/{side}" for side in SIDES), settings, inputs, run_shard)

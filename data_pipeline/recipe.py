@@ -1,0 +1,205 @@
+"""The recipe of a data set: where repositories come from, which are used, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from repoformer.code.filters import Requirements
+from repoformer.code.licences import spdx
+from repoformer.code.records import Kind
+from repoformer.config import Section
+from repoformer.prompt.budgets import Preset
+
+
+class FolderSource(Section):
+    """Repositories that lie in a folder."""
+
+    kind: Literal["folder"]
+    path: str
+    each: bool = True
+    """Every folder in ``path`` is a repository; ``false`` makes ``path`` itself the only one."""
+    licence: str = ""
+    """Your word, as an SPDX expression (``LicenseRef-...`` for your own code), that this source may be used. It is
+    then neither looked for in the files nor compared with ``licences``."""
+
+    @field_validator("licence")
+    @classmethod
+    def _is_spdx(cls, licence: str) -> str:
+        return _spdx(licence) if licence else ""
+
+
+class InstalledSource(Section):
+    """Python distributions that are installed in an environment, by default the one that runs this."""
+
+    kind: Literal["installed"]
+    include: list[str] = []
+    """Names of distributions; empty takes all."""
+    exclude: list[str] = []
+    site_packages: list[str] = []
+    """Folders to look into instead of this environment's."""
+
+
+Source = Annotated[FolderSource | InstalledSource, Field(discriminator="kind")]
+
+
+class Filter(Section):
+    """Which repositories are worth it (appendix D); averages count import statements over all files."""
+
+    files: int = Field(default=5, ge=1)
+    """At least this many usable files."""
+    max_files: int = Field(default=0, ge=0)
+    """At most this many; 0 sets no limit."""
+    imports_per_file: float = Field(default=3.0, ge=0)
+    local_imports_per_file: float = Field(default=2.0, ge=0)
+    """Of them, at least this many of the repository's own modules."""
+    max_file_bytes: int = Field(default=1_000_000, ge=1)
+    """Larger files are set aside."""
+    repositories: int = Field(default=0, ge=0)
+    """Keep at most this many repositories, drawn by the seed; 0 keeps all."""
+
+    @field_validator("max_files")
+    @classmethod
+    def _leaves_room(cls, most: int, info: ValidationInfo) -> int:
+        least = info.data.get("files")
+        if most and least is not None and most < least:
+            raise ValueError(f"must not be less than files={least}: no repository would be left")
+        return most
+
+    @field_validator("repositories")
+    @classmethod
+    def _enough_to_split(cls, repositories: int) -> int:
+        if 0 < repositories < 3:
+            raise ValueError("must be 3 or more, one each for training, validation and test, or 0 for all")
+        return repositories
+
+    @property
+    def requirements(self) -> Requirements:
+        """What is asked of each repository by itself."""
+        return Requirements(**self.model_dump(exclude={"repositories"}))
+
+
+class Split(Section):
+    """Shares of repositories that are held out; at least one of each."""
+
+    validation: float = Field(default=0.1, gt=0, lt=1)
+    test: float = Field(default=0.2, gt=0, lt=1)
+
+    @field_validator("test")
+    @classmethod
+    def _leaves_training(cls, test: float, info: ValidationInfo) -> float:
+        validation = info.data.get("validation")
+        if validation is not None and validation + test >= 1:
+            raise ValueError(
+                f"leaves no repository to train on beside validation={validation}; their sum must be below 1"
+            )
+        return test
+
+
+class Sample(Section):
+    """How blanks are drawn (appendix D, algorithms 1 and 2)."""
+
+    chunks_per_repository: int = Field(default=20, ge=0)
+    """At most this many chunk blanks."""
+    functions_per_repository: int = Field(default=10, ge=0)
+    """At most this many function blanks."""
+    lines_mean: float = Field(default=3.0, gt=0)
+    """Lines per chunk blank: max(1, Poisson of this mean), at most ten."""
+    function_lines: tuple[int, int] = (3, 30)
+    """Least and most lines of a function's body."""
+    clustered_chunks: int = Field(default=1000, ge=1)
+    """At most this many random chunks (and functions) of a repository are clustered."""
+
+    @field_validator("functions_per_repository")
+    @classmethod
+    def _something_is_drawn(cls, functions: int, info: ValidationInfo) -> int:
+        if functions == 0 and info.data.get("chunks_per_repository") == 0:
+            raise ValueError("is 0, and so is chunks_per_repository: nothing would be drawn")
+        return functions
+
+    @field_validator("function_lines")
+    @classmethod
+    def _in_order(cls, lines: tuple[int, int]) -> tuple[int, int]:
+        if not 1 <= lines[0] <= lines[1]:
+            raise ValueError("must be [least, most] lines, at least 1")
+        return lines
+
+
+class Retrieve(Section):
+    """How cross-file context is found: next-chunk retrieval (appendix A)."""
+
+    window: int = Field(default=20, ge=1)
+    """Lines per chunk, for every kind but functions."""
+    stride: int = Field(default=10, ge=1)
+    function_window: int = Field(default=50, ge=1)
+    function_stride: int = Field(default=25, ge=1)
+    top: int = Field(default=3, ge=1)
+    """Chunks that go into the context, best first, before the budget cuts it."""
+    neighbour: Literal["next", "same"] = "next"
+    """Whether a hit is replaced by the window that follows it, or goes in itself."""
+    query_lines: int = Field(default=20, ge=1)
+    """Last lines of the left context that make the query."""
+    query_holds_target: float = Field(default=0.5, ge=0, le=1)
+    """Share of the queries that also hold the target."""
+
+    @field_validator("stride", "function_stride")
+    @classmethod
+    def _windows_leave_no_gap(cls, stride: int, info: ValidationInfo) -> int:
+        name = "window" if info.field_name == "stride" else "function_window"
+        window = info.data.get(name)
+        if window is not None and stride > window:
+            raise ValueError(f"must not exceed {name}={window}: lines between two windows would never be found")
+        return stride
+
+    def chunking(self, kind: Kind) -> tuple[int, int]:
+        """Window and stride, in lines, for blanks of this kind."""
+        return (self.function_window, self.function_stride) if kind == "function" else (self.window, self.stride)
+
+
+class Label(Section):
+    """Which model says whether context helped (section 4.1)."""
+
+    model: str = "pocket"
+    """A local folder, ``pocket``, or a name on the hub; its tokenizer also makes the training examples."""
+    threshold: float = Field(default=0.0, ge=-1, le=1)
+    """A label is positive when ES(with) - ES(without) exceeds this. The gain is stored, so this only decides what the
+    data card counts; the training recipe has its own."""
+    batch: int = Field(default=16, ge=1)
+    """Blanks per forward pass."""
+    device: str = "cpu"
+    """``cpu``, ``cuda`` or ``cuda:N``."""
+    download: bool = False
+    """Fetch the model from the hub where it is not in the local cache."""
+
+
+class DataRecipe(Section):
+    """``recipes/data/*.yaml``."""
+
+    seed: int = 0
+    preset: Preset = "pocket"
+    """Token budgets of labelling and of training examples; goes before the one that the model carries."""
+    out: str
+    """A folder for each stage, ``split.json`` and ``data-card.json`` go here."""
+    shards: int = Field(default=2, ge=1, le=99_999)
+    """Parts of every stage: what is done again after a kill, and what can be done at the same time."""
+    sources: Annotated[list[Source], Field(min_length=1)]
+    licences: Annotated[list[str], Field(min_length=1)]
+    """Licences that allow use, as SPDX identifiers; others, and unknown ones, are refused."""
+    filter: Filter = Filter()
+    split: Split = Split()
+    sample: Sample = Sample()
+    retrieve: Retrieve = Retrieve()
+    label: Label = Label()
+
+    @field_validator("licences")
+    @classmethod
+    def _are_spdx(cls, licences: list[str]) -> list[str]:
+        return [_spdx(licence) for licence in licences]
+
+
+def _spdx(licence: str) -> str:
+    canonical = spdx(licence)
+    if canonical is None:
+        raise ValueError(f"{licence!r} is no SPDX identifier (spdx.org/licenses lists them, for example BSD-3-Clause)")
+    return canonical

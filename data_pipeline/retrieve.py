@@ -1,0 +1,106 @@
+"""Retrieve: cross-file context for the blanks of training and validation repositories.
+
+Test repositories are left to the evaluation, which retrieves by itself and times it. Times would make two runs differ,
+so the seconds of a context are stored as zero here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from repoformer.code.records import Blank, Repository, RetrievedContext, SourceFile
+from repoformer.code.storage import read_parquet, write_parquet
+from repoformer.config import config_hash
+from repoformer.context.leaks import CopyFinder
+from repoformer.context.next_chunk import NextChunk
+from repoformer.seeding import generator
+
+from .done import all_done
+from .recipe import DataRecipe
+from .split import trained_on
+from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+
+
+@dataclass(frozen=True, slots=True)
+class BlankInContext:
+    """A blank with what was retrieved for it."""
+
+    schema: ClassVar[int] = 1
+    blank: Blank
+    context: RetrievedContext
+
+
+def settings(recipe: DataRecipe) -> Any:
+    """The seed, which decides whose query holds the target, and how context is found."""
+    return recipe.model_dump(mode="json", include={"seed", "retrieve"})
+
+
+def inputs(recipe: DataRecipe) -> list[Input]:
+    """The blanks, the files of their repositories, and which repositories are trained on."""
+    wanted = trained_on(recipe)
+    stages = zip(shards_of(recipe), all_done("collect", recipe), all_done("sample", recipe), strict=True)
+    return [
+        Input(config_hash(collected.output, sampled.output, owned(shard, wanted)), sampled.rows)
+        for shard, collected, sampled in stages
+    ]
+
+
+def run_shard(shard: Shard, advance: Advance) -> Stats:
+    """Search each repository for the context of each of its blanks."""
+    stats = Stats()
+    stats.rows = write_parquet(shard.part("retrieve"), _in_context(shard, stats, advance), BlankInContext)
+    return stats
+
+
+def _in_context(shard: Shard, stats: Stats, advance: Advance) -> Iterator[BlankInContext]:
+    blanks: dict[str, list[Blank]] = defaultdict(list)
+    for blank in read_parquet(Blank, shard.part("sample")):
+        blanks[blank.repository].append(blank)
+    wanted = set(trained_on(shard.recipe))
+    for repository in read_parquet(Repository, shard.part("collect")):
+        if repository.id in wanted and blanks[repository.id]:
+            searches = _searches(repository, shard.recipe)
+            for blank in blanks[repository.id]:
+                context = _context(searches[blank.kind], blank, shard.recipe)
+                stats.counts["target stands verbatim in another file"] += _stands_elsewhere(blank, repository.files)
+                stats.counts["query holds the target"] += context.query_holds_target
+                stats.counts["nothing retrieved"] += not context.chunks
+                yield BlankInContext(blank, context)
+        advance(len(blanks[repository.id]))
+
+
+def _searches(repository: Repository, recipe: DataRecipe) -> dict[str, NextChunk]:
+    """One search per kind of blank, over windows of its size; what they can share they do."""
+    retrieve = recipe.retrieve
+    copies = CopyFinder(sorted(repository.files, key=lambda file: file.path))
+
+    def search(window: int, stride: int) -> NextChunk:
+        return NextChunk(
+            repository.files,
+            window=window,
+            stride=stride,
+            top=retrieve.top,
+            neighbour=retrieve.neighbour,
+            query_lines=retrieve.query_lines,
+            copies=copies,
+        )
+
+    return {kind: search(*retrieve.chunking(kind)) for kind in ("chunk", "function")}
+
+
+def _context(search: NextChunk, blank: Blank, recipe: DataRecipe) -> RetrievedContext:
+    drawn = generator(recipe.seed, "query-holds-target", blank.id).random()
+    context = search.retrieve(blank, query_holds_target=drawn < recipe.retrieve.query_holds_target)
+    return dataclasses.replace(context, seconds=0.0)
+
+
+def _stands_elsewhere(blank: Blank, files: Sequence[SourceFile]) -> bool:
+    target = blank.target.strip()
+    return any(target in file.text for file in files if file.path != blank.path)
+
+
+STAGE = Stage("retrieve", "blank", ("retrieve",), settings, inputs, run_shard)

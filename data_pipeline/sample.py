@@ -1,0 +1,70 @@
+"""Sample: chunk blanks and function blanks of every repository that is kept, test repositories included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from repoformer.code.chunk_blanks import chunk_blanks
+from repoformer.code.function_blanks import function_blanks
+from repoformer.code.records import Blank, Repository
+from repoformer.code.storage import read_parquet, write_parquet
+from repoformer.config import config_hash
+
+from .done import all_done
+from .recipe import DataRecipe
+from .split import SIDES, read_split
+from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+
+
+def settings(recipe: DataRecipe) -> Any:
+    """The seed and how blanks are drawn."""
+    return recipe.model_dump(mode="json", include={"seed", "sample"})
+
+
+def inputs(recipe: DataRecipe) -> list[Input]:
+    """The collected repositories and which of them are kept."""
+    kept = _kept(recipe)
+    shards = zip(shards_of(recipe), all_done("collect", recipe), strict=True)
+    return [Input(config_hash(done.output, owned(shard, kept)), len(owned(shard, kept))) for shard, done in shards]
+
+
+def run_shard(shard: Shard, advance: Advance) -> Stats:
+    """Draw the blanks of the shard's repositories."""
+    stats = Stats()
+    stats.rows = write_parquet(shard.part("sample"), _blanks(shard, stats, advance), Blank)
+    return stats
+
+
+def _blanks(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Blank]:
+    drawing, seed = shard.recipe.sample, shard.recipe.seed
+    kept = set(_kept(shard.recipe))
+    for repository in read_parquet(Repository, shard.part("collect")):
+        if repository.id not in kept:
+            continue
+        chunks = chunk_blanks(
+            repository,
+            seed=seed,
+            most=drawing.chunks_per_repository,
+            lines_mean=drawing.lines_mean,
+            clustered=drawing.clustered_chunks,
+        )
+        functions = function_blanks(
+            repository,
+            seed=seed,
+            most=drawing.functions_per_repository,
+            lines=drawing.function_lines,
+            clustered=drawing.clustered_chunks,
+        )
+        advance(1)
+        for sampled in (chunks, functions):
+            stats.dropped.update(sampled.dropped)
+            yield from sampled.blanks
+
+
+def _kept(recipe: DataRecipe) -> list[str]:
+    sides = read_split(recipe)
+    return [name for side in SIDES for name in sides[side]]
+
+
+STAGE = Stage("sample", "repository", ("sample",), settings, inputs, run_shard)
