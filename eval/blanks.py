@@ -74,9 +74,7 @@ def repositories(data: Path, wanted: Collection[str]) -> Iterator[Repository]:
                 missing.discard(repository.id)
                 yield repository
     if missing:
-        raise UserError(
-            f"{data / 'collect'}: blanks of {min(missing)}, but not the repository; run the stages again"
-        )
+        raise UserError(f"{data / 'collect'}: blanks of {min(missing)}, but not the repository; run the stages again")
 
 
 def collected_parts(data: Path) -> list[Path]:

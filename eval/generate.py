@@ -15,6 +15,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from repoformer.code.records import Prediction
+from repoformer.code.storage import read_json
 from repoformer.config import config_hash
 from repoformer.inference.arms import ArmRequest, Arms, TimedArms, complete_arms, time_arms
 from repoformer.models.loading import LoadedModel, load_model, model_folder
@@ -50,14 +51,14 @@ def generate(recipe: EvalRecipe, entry: EvaluatedModel, prepared: Sequence[Prepa
     size = BATCHES * recipe.batch
     groups = [prepared[start : start + size] for start in range(0, len(prepared), size)]
     unfinished = [group for group in groups if not all(_is_done(one, held, timed) for one in group)]
-    if settings:
-        log.note(_facts(entry, settings, recipe))
     if not unfinished:
+        if settings:  # its thresholds may have been chosen anew since
+            log.note(log.facts() | {"path": entry.path, "settings": settings.model_dump(mode="json")})
         return
     redone = {one.blank.id for group in unfinished for one in group}
     log.rewrite(prediction for blank, prediction in held.items() if blank not in redone)
     loaded = load_model(entry.path, device=recipe.device, download=recipe.download)
-    log.note(_facts(entry, loaded.settings, recipe))
+    log.note(_facts(recipe, entry, loaded.settings))
     bar = tqdm(total=len(prepared), desc=entry.name, unit="blank")
     with bar:
         bar.update(len(prepared) - sum(map(len, unfinished)))
@@ -96,10 +97,10 @@ def _prediction(model: str, one: Prepared, arms: Arms, time: TimedArms | None) -
         context=one.context,
         text_without=arms.text_without,
         text_with=arms.text_with,
-        decide_seconds=time and time.decide_seconds,
+        decide_seconds=time.decide_seconds if time else None,
         retrieve_seconds=one.context.seconds if time else None,
-        generate_without_seconds=time and time.generate_without_seconds,
-        generate_with_seconds=time and time.generate_with_seconds,
+        generate_without_seconds=time.generate_without_seconds if time else None,
+        generate_with_seconds=time.generate_with_seconds if time else None,
     )
 
 
@@ -107,11 +108,14 @@ def _prompt_settings(settings: ModelSettings) -> dict[str, str]:
     return {"dialect": settings.dialect, "style": settings.style, "preset": settings.preset}
 
 
-def _facts(entry: EvaluatedModel, settings: ModelSettings, recipe: EvalRecipe) -> dict[str, object]:
+def _facts(recipe: EvalRecipe, entry: EvaluatedModel, settings: ModelSettings) -> dict[str, object]:
+    """What the report says about these predictions."""
+    run = read_json(Path(recipe.out) / "run.json")
     return {
         "path": entry.path,
         "settings": settings.model_dump(mode="json"),
+        "decoding": "greedy",
         "batch": recipe.batch,
         "device": recipe.device,
-        "decoding": "greedy",
+        "generated": {key: run[key] for key in ("started", "git", "python", "packages")},
     }

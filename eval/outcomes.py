@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from repoformer.code.records import Prediction, Score
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SCOPE_ALL = "all"
+"""The scope of all blanks; the others are the kinds."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,12 @@ class Outcomes:
         return self.es_with - self.es_without
 
     @property
-    def wants_context(self) -> NDArray[np.bool_]:
+    def wants_context(self) -> Mask:
         """The label of the model's own behaviour: context raises its edit similarity."""
         return self.gain > 0
 
     @property
-    def measured(self) -> NDArray[np.bool_]:
+    def measured(self) -> Mask:
         """The blanks whose seconds were measured."""
         return ~np.isnan(self.decide_seconds)
 
@@ -68,13 +72,18 @@ class Outcomes:
         with_context = self.retrieve_seconds + self.with_seconds
         return self.decide_seconds + expected(self.without_seconds, with_context, retrieves)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Outcomes:
+    def where(self, chosen: Mask) -> Outcomes:
         """The chosen blanks only."""
         return replace(self, **{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
 
-    def of_kind(self, kind: str) -> Outcomes:
-        """The blanks of one kind."""
-        return self.where(self.kinds == kind)
+    @property
+    def scopes(self) -> list[str]:
+        """All blanks, then each kind that has any."""
+        return [SCOPE_ALL, *sorted(set(self.kinds.tolist()))]
+
+    def within(self, scope: str) -> Mask:
+        """Which blanks are of this scope."""
+        return np.ones(len(self), dtype=np.bool_) if scope == SCOPE_ALL else self.kinds == scope
 
 
 def expected(without: Floats, with_context: Floats, retrieves: Floats) -> Floats:

@@ -22,16 +22,16 @@ class EvaluatedModel(Section):
 class Retrieval(Section):
     """How cross-file context is found: next-chunk retrieval (appendix A), the same for every model."""
 
-    top: int = Field(10, ge=1)
+    top: int = Field(default=10, ge=1)
     """Chunks that go into the context, best first, before the budget cuts it."""
-    window: int = Field(20, ge=1)
+    window: int = Field(default=20, ge=1)
     """Lines per chunk, for every kind but functions."""
-    stride: int = Field(10, ge=1)
-    function_window: int = Field(50, ge=1)
-    function_stride: int = Field(25, ge=1)
+    stride: int = Field(default=10, ge=1)
+    function_window: int = Field(default=50, ge=1)
+    function_stride: int = Field(default=25, ge=1)
     neighbour: Literal["next", "same"] = "next"
     """Whether a hit is replaced by the window that follows it, or goes in itself."""
-    query_lines: int = Field(20, ge=1)
+    query_lines: int = Field(default=20, ge=1)
     """Last lines of the left context that make the query. It never holds the target here."""
 
     @field_validator("stride", "function_stride")
@@ -56,21 +56,21 @@ class EvalRecipe(Section):
     """Folder of a data run: ``collect/``, ``sample/`` and ``split.json`` in it are read."""
     out: str
     """Where predictions, scores, ``summary.json`` and ``report.html`` go."""
-    limit: int = Field(0, ge=0)
+    limit: int = Field(default=0, ge=0)
     """At most this many blanks, balanced over repositories and kinds; 0 takes all. Marks the result partial."""
     models: Annotated[list[EvaluatedModel], Field(min_length=1)]
     control: str | None = None
     """The model that was fine-tuned on the same blanks without context and without decisions (the paper's A3)."""
     retrieve: Retrieval = Retrieval()
-    batch: int = Field(16, ge=1)
+    batch: int = Field(default=16, ge=1)
     """Blanks per forward pass."""
     device: str = "cpu"
     """``cpu``, ``cuda`` or ``cuda:N``."""
     download: bool = False
     """Fetch a model from the hub where it is not in the local cache."""
-    latency_blanks: int = Field(24, ge=0)
+    latency_blanks: int = Field(default=24, ge=0)
     """Blanks that are completed one by one, on a warm model, for their seconds; 0 measures none."""
-    resamples: int = Field(1000, ge=100)
+    resamples: int = Field(default=1000, ge=100)
     """Of the paired bootstrap over repositories."""
 
     @field_validator("models")

@@ -22,7 +22,7 @@ from repoformer.context.leaks import CopyFinder, leaks
 from repoformer.context.next_chunk import NextChunk
 from repoformer.errors import UserError
 
-from .blanks import collected_parts, repositories
+from .blanks import collected_parts, held_out_blanks, repositories
 from .fingerprint import files_hash
 from .recipe import EvalRecipe, Retrieval
 from .record_log import RecordLog
@@ -49,9 +49,11 @@ def contexts_log(out: Path) -> RecordLog[Prepared]:
     return RecordLog(Prepared, out / "contexts.jsonl")
 
 
-def retrieve(recipe: EvalRecipe, blanks: Sequence[Blank]) -> list[Prepared]:
-    """The blanks with their contexts, in the order of ``blanks``; those of an earlier run are not retrieved again."""
+def retrieve(recipe: EvalRecipe) -> list[Prepared]:
+    """The blanks that the recipe chooses with their contexts; those of an earlier run are not retrieved again."""
     data = Path(recipe.data)
+    held_out = held_out_blanks(data, recipe.seed)
+    blanks = held_out[: recipe.limit or None]
     log = contexts_log(Path(recipe.out))
     made_with = {
         "repositories": files_hash(collected_parts(data)),
@@ -70,7 +72,16 @@ def retrieve(recipe: EvalRecipe, blanks: Sequence[Blank]) -> list[Prepared]:
             log.append(found)
             prepared.update((one.blank.id, one) for one in found)
             bar.update(len(found))
+    log.note({"available": len(held_out), "blanks": [blank.id for blank in blanks]})
     return [prepared[blank.id] for blank in blanks]
+
+
+def retrieved(out: Path) -> tuple[list[Prepared], int]:
+    """What the last :func:`retrieve` returned, from its file alone, and how many held-out blanks there were."""
+    log = contexts_log(out)
+    facts = log.facts()
+    prepared = {one.blank.id: one for one in log.read()}
+    return [prepared[id] for id in facts["blanks"]], facts["available"]
 
 
 def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval) -> Iterator[Prepared]:

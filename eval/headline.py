@@ -1,0 +1,67 @@
+"""What an evaluation says, in a few sentences that claim no more than its intervals allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .outcomes import SCOPE_ALL
+
+Json = Mapping[str, Any]
+
+
+def headline(summary: Json) -> list[str]:
+    """About the first model that decides, at its own thresholds, over all blanks; else about context itself."""
+    model = next((model["name"] for model in summary["models"] if model["decides"]), None)
+    return list(_on_context(summary) if model is None else _on_selection(summary, model))
+
+
+def verdict(difference: Json) -> str:
+    """A difference in edit similarity in words; one whose interval holds zero is not called better or worse."""
+    mean, low, high = difference["mean"], difference["low"], difference["high"]
+    if low is None or high is None:
+        return f"a difference of {mean:+.3f} ES without an interval"
+    if low > 0 or high < 0:
+        return f"{abs(mean):.3f} ES {'better' if mean > 0 else 'worse'} (95 % interval {low:+.3f} to {high:+.3f})"
+    return f"not to be told apart in ES ({mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
+
+
+def _on_selection(summary: Json, model: str) -> Iterator[str]:
+    rows = {row["policy"]: row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL}
+    own, always, random, oracle = (rows[policy] for policy in ("threshold", "always", "random", "oracle"))
+    yield (
+        f"On {own['n']} blanks of {own['repositories']} held-out repositories, {model} at its own thresholds retrieves "
+        f"for {own['share_retrieved']:.0%} and reaches an edit similarity of {own['es']:.3f}."
+    )
+    yield f"Against always retrieving it is {verdict(own['versus_always']['es'])};"
+    yield f"against never, {verdict(own['versus_never']['es'])}."
+    yield (
+        f"A coin that retrieves as often reaches {random['es']:.3f}, perfect selection between the same completions "
+        f"{oracle['es']:.3f}."
+    )
+    if own["seconds"] is not None:
+        yield f"A completion takes {own['seconds']:.3f} s, with always retrieving {always['seconds']:.3f} s."
+    control = summary["control"]
+    for each in summary["comparisons"]:
+        if (each["model"], each["other_model"], each["other_policy"], each["scope"]) == (
+            model,
+            control,
+            "always",
+            SCOPE_ALL,
+        ):
+            yield (
+                f"Against the FIM-only control that always retrieves, which is what selection has to beat, it is "
+                f"{verdict(each['differences']['es'])}."
+            )
+    if control is None:
+        yield "There is no FIM-only control, so nothing is known about what selection adds to fine-tuning."
+
+
+def _on_context(summary: Json) -> Iterator[str]:
+    yield "No model here takes decisions."
+    for row in summary["rows"]:
+        if row["policy"] == "always" and row["scope"] == SCOPE_ALL:
+            yield (
+                f"{row['model']}: always retrieving, ES {row['es']:.3f}, is {verdict(row['versus_never']['es'])} "
+                "against never."
+            )

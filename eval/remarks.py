@@ -1,0 +1,85 @@
+"""What a reader must know before believing the numbers, in sentences: found in the summary, stated at its top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .outcomes import SCOPE_ALL
+
+FEW_BLANKS = 100
+FEW_REPOSITORIES = 10
+NEAR_ZERO_ES = 0.1
+"""Unrelated lines of Python have about this edit similarity by chance."""
+
+
+def remarks(summary: dict[str, Any]) -> list[str]:
+    """All remarks on a summary, the most important first."""
+    return [*_on_control(summary), *_on_data(summary), *(text for model in summary["models"] for text in _on(model))]
+
+
+def _on_control(summary: dict[str, Any]) -> Iterator[str]:
+    if summary["control"] is None:
+        yield (
+            "THE FIM-ONLY CONTROL IS MISSING: no model here was fine-tuned on the same blanks without context, so what "
+            "fine-tuning by itself gains cannot be told from what retrieval and selection gain."
+        )
+    if not any(model["decides"] for model in summary["models"]):
+        yield "No model here takes decisions: there is no selective policy in the table."
+
+
+def _on_data(summary: dict[str, Any]) -> Iterator[str]:
+    data = summary["data"]
+    n, repositories = data["blanks"], len(data["repositories"])
+    if data["partial"]:
+        yield f"Partial: {n} of {data['available']} held-out blanks were evaluated (limit={data['limit']})."
+    if repositories == 1:
+        yield "All blanks are of one repository: there are no intervals, and nothing is known about others."
+    elif repositories < FEW_REPOSITORIES:
+        yield f"Only {repositories} repositories: intervals over so few are too narrow."
+    if n < FEW_BLANKS:
+        yield f"Only {n} blanks: a difference has to be large to be seen."
+    for kind in ("chunk", "function"):
+        if not data["kinds"].get(kind):
+            yield f"There is no {kind} blank: nothing is said about that kind."
+    if data["nothing_retrieved"] == n:
+        yield "Retrieval found nothing for any blank: both arms are the same completion, and all policies are equal."
+    elif data["nothing_retrieved"]:
+        yield f"For {data['nothing_retrieved']} of {n} blanks retrieval found nothing: both arms are the same there."
+    if data["stands_elsewhere"]:
+        yield (
+            f"{data['stands_elsewhere']} of {n} targets stand verbatim in another file of their repository, "
+            f"{data['target_retrieved']} in a retrieved chunk: part of what context gains is copying."
+        )
+
+
+def _on(model: dict[str, Any]) -> Iterator[str]:
+    name = model["name"]
+    overall = model["effect"][SCOPE_ALL]
+    if max(overall["es_without"], overall["es_with"]) < NEAR_ZERO_ES:
+        yield (
+            f"{name}: edit similarity is under {NEAR_ZERO_ES} with and without context, which unrelated code reaches "
+            "by chance; differences between its policies say nothing about code."
+        )
+    if overall["em_without"] == overall["em_with"] == 0:
+        yield f"{name}: no completion is an exact match."
+    if not model["seconds"]["n"]:
+        yield f"{name}: seconds were not measured (latency_blanks=0)."
+    if model["decides"]:
+        yield from _on_decisions(name, model)
+
+
+def _on_decisions(name: str, model: dict[str, Any]) -> Iterator[str]:
+    if not model["own_thresholds"]:
+        yield f"{name}: it has no thresholds of its own, the paper's were used; they were chosen for other models."
+    for scope, quality in model["decisions"].items():
+        where = "" if scope == SCOPE_ALL else f" ({scope})"
+        if quality["auroc"]["reason"]:
+            yield f"{name}{where}: AUROC and average precision are undefined: {quality['auroc']['reason']}."
+        if len(set(quality["p_retrieve"]["helped"] + quality["p_retrieve"]["not_helped"])) == 1:
+            yield f"{name}{where}: P(<cc>) is the same for every blank: no threshold can select among them."
+        for policy, taken in quality["policies"].items():
+            if taken["abstained"] == quality["n"]:
+                yield f"{name}{where}: {policy} never retrieves: it is the policy never."
+            elif not taken["abstained"]:
+                yield f"{name}{where}: {policy} retrieves for every blank: it is the policy always."
