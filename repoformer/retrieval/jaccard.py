@@ -16,11 +16,12 @@ class JaccardIndex:
         self._postings = Postings(dict.fromkeys(words(text)) for text in texts)
 
     def scores(self, query: str) -> Scores:
-        """``|a & b| / |a | b|`` with every text, in the order of the texts; 0 where both are empty."""
+        """``|a & b| / |a | b|`` with every text, in the order of the texts; 0 for a query without words."""
         asked = set(words(query))
+        if not asked:
+            return np.zeros(len(self._postings))
         shared = self._postings.shared(asked)
-        union = self._postings.sizes + (len(asked) - shared)
-        similarity: Scores = shared / np.maximum(union, 1)
+        similarity: Scores = shared / (self._postings.sizes + len(asked) - shared)
         return similarity
 
     def search(self, query: str, top: int, allowed: Mask | None = None) -> list[tuple[int, float]]:
