@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedType
 
 from repoformer.code.storage import read_json, write_json
 from repoformer.errors import UserError
@@ -96,9 +96,10 @@ class Checkpoints:
         return best if self.path(best.step).is_dir() else None
 
     def note_validation(self, step: int, loss: float) -> None:
-        """Called by the main process: remember the step when its loss is the lowest so far."""
+        """Called by the main process: remember the step if its loss is the lowest so far; the best until now may go."""
         if self.best is None or loss < self.best.loss:
             write_json(self.folder / _BEST, asdict(Best(step, loss)))
+            self._prune()
 
     def _paths(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("step-*") if path.is_dir())
@@ -121,16 +122,22 @@ def check_same(before: dict[str, Any], now: dict[str, Any], out: Path) -> None:
 def keep_names_plain(accelerator: Accelerator) -> None:
     """Make checkpoints independent of the number of processes: weights are named as without a distributed wrapper."""
 
-    def unwrap_saved(models: list[Any], weights: list[dict[str, Any]], _: str) -> None:
+    def save_plain(models: list[Any], weights: list[dict[str, Any]], _: str) -> None:
         for state in weights:
-            for name in [name for name in state if name.startswith("module.")]:
-                state[name.removeprefix("module.")] = state.pop(name)
+            seen: set[tuple[int, tuple[int, ...]]] = set()
+            for name in list(state):
+                tensor = state.pop(name)
+                place = (tensor.data_ptr(), tuple(tensor.shape))
+                if place not in seen:  # a tied weight is saved once; loading ties it again
+                    state[name.removeprefix("module.")] = tensor
+                seen.add(place)
 
-    def unwrap_loading(models: list[Any], _: str) -> None:
+    def load_plain(models: list[Any], _: str) -> None:
         models[:] = [accelerator.unwrap_model(model) for model in models]
 
-    accelerator.register_save_state_pre_hook(unwrap_saved)
-    accelerator.register_load_state_pre_hook(unwrap_loading)
+    accelerator.register_save_state_pre_hook(save_plain)
+    if accelerator.distributed_type != DistributedType.NO:
+        accelerator.register_load_state_pre_hook(load_plain)
 
 
 def _whole(path: Path) -> Progress | None:

@@ -54,6 +54,7 @@ def threshold_origin(validation: Validation) -> str:
 def model_card(recipe: TrainRecipe, settings: ModelSettings, step: int, validation: Validation | None) -> str:
     """The model's README: what it was trained on and how, and what was measured; nothing that was not."""
     decides = settings.style != "base"
+    start = Path(recipe.model).name if Path(recipe.model).is_dir() else recipe.model
     lines = [
         "---",
         "library_name: transformers",
@@ -62,7 +63,7 @@ def model_card(recipe: TrainRecipe, settings: ModelSettings, step: int, validati
         "---",
         f"# {recipe.out.name}",
         "",
-        f"`{recipe.model}`, fine-tuned for fill-in-the-middle "
+        f"`{start}`, fine-tuned for fill-in-the-middle "
         + ("and for deciding when to retrieve cross-file context." if decides else "without cross-file context."),
         "",
         "## Training",

@@ -16,7 +16,7 @@ from traceback import format_exc
 from typing import Any
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedType
 from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 from tqdm import tqdm
 
@@ -209,7 +209,10 @@ def _export(
         step = best.step
         checkpoints.load(accelerator, step)
     validation: Validation | None = _agreed(accelerator, saved_validation(recipe.out, step))
-    weights = {name.removeprefix("model."): weight for name, weight in accelerator.get_state_dict(loss_model).items()}
+    weights = None
+    if accelerator.distributed_type != DistributedType.NO:
+        gathered = accelerator.get_state_dict(loss_model)
+        weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
     if accelerator.is_main_process:
         settings = start.loaded.settings.model_copy(
             update={

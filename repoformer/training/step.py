@@ -39,9 +39,10 @@ class StepReport:
 
 def learning_rate(step: int, steps: int, recipe: TrainRecipe) -> float:
     """The rate of the ``step``-th of ``steps`` steps, counted from 1: linear warm-up, then linear towards zero."""
-    if step <= recipe.warmup_steps:
-        return recipe.learning_rate * step / recipe.warmup_steps
-    return recipe.learning_rate * (steps - step + 1) / (steps - recipe.warmup_steps + 1)
+    peak = max(recipe.warmup_steps, 1)
+    if step <= peak:
+        return recipe.learning_rate * step / peak
+    return recipe.learning_rate * (steps - step + 1) / (steps - peak + 1)
 
 
 def build_optimizer(model: torch.nn.Module, recipe: TrainRecipe) -> torch.optim.AdamW:
@@ -133,10 +134,10 @@ class Stepper:
         culprits = [batch for batch, fine in zip(micro_batches, finite, strict=True) if not fine] or micro_batches
         ids = [sequence.example for batch in culprits for sequence in batch]
         what = "gradient" if all(finite) else "loss"
+        more = f" and {len(ids) - 16} more" if len(ids) > 16 else ""
         raise UserError(
-            f"step {number}: the {what} is not finite; it comes from the examples {', '.join(ids[:16])}"
-            f"{f' and {len(ids) - 16} more' if len(ids) > 16 else ''}; nothing was updated since the last checkpoint "
-            "with it: lower learning_rate, or look at these examples"
+            f"step {number}: the {what} is not finite, in {', '.join(ids[:16])}{more}; the update was not made: "
+            "lower learning_rate, or look at these examples"
         )
 
 
