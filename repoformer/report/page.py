@@ -22,6 +22,9 @@ class Html(str):
     __slots__ = ()
 
 
+LONG_CELL = 60
+"""Text of more characters may break inside its words."""
+
 Cell = Html | str | int | float | bool | None
 
 
@@ -155,8 +158,14 @@ def _head_cell(header: str, right: bool) -> str:
 
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    first, *rest = ((cell(value), _CLASS_NUMBER if right else "") for value, right in zip(row, numeric, strict=True))
+    first, *rest = ((cell(value), _kind(value, right)) for value, right in zip(row, numeric, strict=True))
     return f'<th scope="row"{first[1]}>{first[0]}</th>' + "".join(f"<td{kind}>{value}</td>" for value, kind in rest)
+
+
+def _kind(value: Cell, number: bool) -> str:
+    if number:
+        return _CLASS_NUMBER
+    return ' class="long"' if isinstance(value, str) and len(value) > LONG_CELL else ""
 
 
 _CLASS_NUMBER = ' class="number"'
