@@ -81,16 +81,17 @@
 
   // -- the open instance ------------------------------------------------------------------------------------------
   const open = make("div", { class: "open", "aria-live": "polite" });
-  const gap = (count, where) => count ? make("div", { class: "gap" }, `${count} more line${count === 1 ? "" : "s"} ${where}`) : "";
+  const gap = (words) => make("div", { class: "gap" }, words);
   const show = (row) => {
-    const { left, above, right, below, target, query, note, chunks: found, ...texts } = detail(row.number);
+    const { left, above, right, more_below: moreBelow, target, query, note, chunks: found, ...texts } = detail(row.number);
     const about = [row.repository, row.kind, row.probability === null ? null : `P(<cc>) ${number(row.probability)}`,
       row.asked === null ? null : row.asked ? "retrieved" : "not retrieved", row.id].filter((part) => part !== null);
-    const frame = make("div", { class: "frame" }, gap(above, "above"));
+    const frame = make("div", { class: "frame" });
+    if (above > 0) frame.append(gap(`${above} more line${above === 1 ? "" : "s"} above`));
     if (left) frame.append(pre(left, "around"));
     frame.append(pre(target, "hole"));
     if (right) frame.append(pre(right, "around"));
-    frame.append(gap(below, "below"));
+    if (moreBelow) frame.append(gap("more lines below"));
     const column = (title, score, text) => make("div", {},
       make("h4", {}, title, make("span", {}, ` \u00b7 edit similarity ${number(score)}`)), compared(target, text));
     open.replaceChildren(

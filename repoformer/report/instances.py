@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from repoformer.code.lines import lines_of
 from repoformer.report.page import Html, asset, note
 
-LEFT_LINES = 30
-RIGHT_LINES = 12
+LEFT_LINES = 16
+RIGHT_LINES = 8
 """Lines shown above and below the hole: the page is for reading, the whole text stands in the predictions."""
 
 _REQUIRED = ("id", "repository", "path", "line", "kind", "left", "right", "target", "text_without", "text_with")
@@ -22,8 +23,8 @@ _REQUIRED = ("id", "repository", "path", "line", "kind", "left", "right", "targe
 def instances(items: Sequence[Mapping[str, Any]]) -> Html:
     """An explorer of instances, in the order given.
 
-    Each item has ``id, repository, path, line`` (1-based), ``kind, left, right, target, text_without, text_with`` and,
-    where known, ``es_without, es_with, p_retrieve`` (floats), ``asked`` (bool: the policy shown retrieved), ``query``
+    Each item has ``id, repository, path, line`` (1-based), ``kind, left, right, target, text_without, text_with`` (of
+    ``left`` and ``right``, the lines around the hole suffice) and, where known, ``es_without, es_with, p_retrieve`` (floats), ``asked`` (bool: the policy shown retrieved), ``query``
     and ``note`` (str), ``chunks`` (mappings with ``path``, 1-based ``start`` and ``end``, ``text``, ``score``). Context
     helped or harmed where the edit similarities say so.
     """
@@ -68,13 +69,13 @@ def _row(item: Mapping[str, Any]) -> list[Any]:
 
 
 def _detail(item: Mapping[str, Any], chunks: _Chunks) -> dict[str, Any]:
-    left = item["left"].removesuffix("\n").split("\n") if item["left"] else []
-    right = item["right"].removeprefix("\n").split("\n") if item["right"] else []
+    left = lines_of(item["left"])[-LEFT_LINES:]
+    right = lines_of(item["right"].removeprefix("\n"))
     return {
-        "left": "\n".join(left[-LEFT_LINES:]),
-        "above": max(len(left) - LEFT_LINES, 0),
+        "left": "\n".join(left),
+        "above": item["line"] - 1 - len(left),
         "right": "\n".join(right[:RIGHT_LINES]),
-        "below": max(len(right) - RIGHT_LINES, 0),
+        "more_below": len(right) > RIGHT_LINES,
         "target": item["target"],
         "without": item["text_without"],
         "with": item["text_with"],
