@@ -57,10 +57,10 @@ def _collected(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Reposit
         seen.add(candidate.id)
         collected = collect(candidate, shard.recipe.licences, shard.recipe.filter.requirements)
         advance(1)
+        stats.dropped.update(collected.dropped)
         if collected.repository is None:
             stats.refused.append((candidate.id, collected.refused))
             continue
-        stats.dropped.update(collected.dropped)
         stats.counts["files"] += len(collected.repository.files)
         yield collected.repository
 

@@ -84,7 +84,7 @@ class Split(Section):
     """Shares of repositories that are held out; at least one of each."""
 
     validation: float = Field(default=0.1, gt=0, lt=1)
-    test: float = Field(default=0.2, gt=0, lt=1)
+    test: float = Field(default=0.2, gt=0, lt=1, validate_default=True)
 
     @field_validator("test")
     @classmethod
@@ -131,9 +131,9 @@ class Retrieve(Section):
 
     window: int = Field(default=20, ge=1)
     """Lines per chunk, for every kind but functions."""
-    stride: int = Field(default=10, ge=1)
+    stride: int = Field(default=10, ge=1, validate_default=True)
     function_window: int = Field(default=50, ge=1)
-    function_stride: int = Field(default=25, ge=1)
+    function_stride: int = Field(default=25, ge=1, validate_default=True)
     top: int = Field(default=3, ge=1)
     """Chunks that go into the context, best first, before the budget cuts it."""
     neighbour: Literal["next", "same"] = "next"

@@ -20,10 +20,10 @@ from repoformer.errors import UserError
 from . import assemble, collect, label, retrieve, sample
 from .card import CARD, write_card
 from .done import begin, finish, is_done
-from .pool import run_all
 from .recipe import DataRecipe
 from .split import write_split
 from .stage import Advance, Input, Shard, Stage, shards_of
+from .workers import Workers
 
 STAGES = (collect.STAGE, sample.STAGE, retrieve.STAGE, label.STAGE, assemble.STAGE)
 
@@ -35,19 +35,17 @@ def run(recipe: DataRecipe, workers: int = 1) -> None:
 
     Their number changes no byte of the stages without a model. Several processes compute with one thread each.
     """
-    if workers < 1:
-        raise UserError(f"--workers {workers}: at least one process is needed")
-    out = Path(recipe.out)
-    _refuse_other_shards(recipe)
-    write_run_record(out, recipe)
-    for stage in STAGES:
-        run_stage(stage, recipe, workers)
-        if stage is collect.STAGE:
-            write_split(recipe)
-    write_card(recipe)
+    with Workers(workers) as processes:
+        _refuse_other_shards(recipe)
+        write_run_record(Path(recipe.out), recipe)
+        for stage in STAGES:
+            run_stage(stage, recipe, processes)
+            if stage is collect.STAGE:
+                write_split(recipe)
+        write_card(recipe)
 
 
-def run_stage(stage: Stage, recipe: DataRecipe, workers: int = 1) -> None:
+def run_stage(stage: Stage, recipe: DataRecipe, workers: Workers) -> None:
     """Do the shards of one stage that are not done; the stages before it must be finished."""
     tasks = [_Task(stage, shard, given) for shard, given in zip(shards_of(recipe), stage.inputs(recipe), strict=True)]
     pending = [task for task in tasks if not is_done(stage, task.shard, task.given)]
@@ -56,7 +54,7 @@ def run_stage(stage: Stage, recipe: DataRecipe, workers: int = 1) -> None:
     Path(recipe.out, CARD).unlink(missing_ok=True)
     units = sum(task.given.units for task in pending)
     with tqdm(total=units, desc=stage.name, unit=stage.unit) as bar:
-        run_all(_run_shard, pending, bar, workers)
+        workers.do(_run_shard, pending, bar)
         bar.update(units - bar.n)  # what workers reported last may still be on its way
 
 

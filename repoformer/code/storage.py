@@ -66,9 +66,10 @@ def write_parquet(path: Path, records: Iterable[Any], cls: type[Any] | None = No
     import pyarrow.parquet
 
     rows = [to_row(record) for record in records]
-    columns = arrow_schema(cls) if cls else None
-    with written_aside(path) as aside:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, columns), aside, compression="zstd")
+    table = pyarrow.Table.from_pylist(rows, arrow_schema(cls) if cls else None)
+    with written_aside(path) as aside, pyarrow.parquet.ParquetWriter(aside, table.schema, compression="zstd") as writer:
+        if rows:  # the row group without rows that there would be otherwise is more than `datasets` can read
+            writer.write_table(table)
     return len(rows)
 
 
