@@ -23,10 +23,11 @@ _REQUIRED = ("id", "repository", "path", "line", "kind", "left", "right", "targe
 def instances(items: Sequence[Mapping[str, Any]]) -> Html:
     """An explorer of instances, in the order given.
 
-    Each item has ``id, repository, path, line`` (1-based), ``kind, left, right, target, text_without, text_with`` (of
-    ``left`` and ``right``, the lines around the hole suffice) and, where known, ``es_without, es_with, p_retrieve`` (floats), ``asked`` (bool: the policy shown retrieved), ``query``
-    and ``note`` (str), ``chunks`` (mappings with ``path``, 1-based ``start`` and ``end``, ``text``, ``score``). Context
-    helped or harmed where the edit similarities say so.
+    Each item has ``id, repository, path, line`` (1-based), ``kind, left, right, target, text_without, text_with``; of
+    ``left`` and ``right``, the lines next to the hole suffice. Where known, it has ``es_without, es_with, p_retrieve``
+    (floats), ``asked`` (bool: the policy shown retrieved), ``query`` and ``note`` (str), and ``chunks`` (mappings with
+    ``path``, 1-based ``start`` and ``end``, ``text``, ``score``). Context helped or harmed where the edit similarities
+    say so.
     """
     if not items:
         return note("There are no instances to show.")
