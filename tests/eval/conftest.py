@@ -1,0 +1,120 @@
+"""A finished data run over a few small repositories, two tiny models, and an evaluation of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repoformer.code.blanks import blank_at
+from repoformer.code.records import Blank, Repository, SourceFile
+from repoformer.code.storage import write_json, write_parquet
+from repoformer.eval import runner
+from repoformer.eval.recipe import EvalRecipe
+from repoformer.models.settings import ModelSettings, save_settings
+from repoformer.prompt.budgets import COMPLETION, scaled
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_completions() -> Iterator[None]:
+    """A model with random weights hardly ever ends a line: a few tokens of each completion are enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        short = scaled(COMPLETION["pocket"], new_tokens=8, new_tokens_function=8)
+        patch.setitem(COMPLETION, "pocket", short)
+        yield
+
+
+@pytest.fixture(scope="session")
+def repositories(python_sources: list[str]) -> list[Repository]:
+    """Four repositories of three files each, cut from real files; the last one is trained on."""
+    found = []
+    for number in range(4):
+        texts = ["\n".join(source.split("\n")[60 * number : 60 * number + 120]) + "\n" for source in python_sources[:3]]
+        files = tuple(SourceFile(f"pkg/m{place}.py", text, "python") for place, text in enumerate(texts))
+        found.append(Repository(f"repo{number}", "1.0", "MIT", files))
+    return found
+
+
+@pytest.fixture(scope="session")
+def blanks(repositories: list[Repository]) -> list[Blank]:
+    """Of each repository, three chunk blanks and one that counts as a function's."""
+    return [
+        blank_at(repository, file, kind, start, start + 2)
+        for repository in repositories
+        for file, kind, start in (
+            (repository.files[0], "chunk", 30),
+            (repository.files[1], "chunk", 50),
+            (repository.files[2], "chunk", 70),
+            (repository.files[2], "function", 90),
+        )
+    ]
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory, repositories: list[Repository], blanks: list[Blank]) -> Path:
+    """The folder of a data run, as its stages leave it."""
+    folder = tmp_path_factory.mktemp("run") / "data"
+    for number in range(2):
+        name = f"part-{number:05d}-of-00002.parquet"
+        mine = {repository.id for repository in repositories[number::2]}
+        write_parquet(folder / "collect" / name, repositories[number::2])
+        write_parquet(folder / "sample" / name, [blank for blank in blanks if blank.repository in mine])
+    write_json(folder / "split.json", {"train": ["repo3"], "validation": [], "test": ["repo0", "repo1", "repo2"]})
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model_folders(tmp_path_factory: pytest.TempPathFactory, tiny_model: Any, tiny_tokenizer: Any) -> dict[str, Path]:
+    """The tiny model exported twice, as one that decides and as one that does not."""
+    folders = {}
+    for style in ("base", "selective"):
+        folder = tmp_path_factory.mktemp(style)
+        tiny_model.save_pretrained(folder)
+        tiny_tokenizer.save_pretrained(folder)
+        save_settings(folder, ModelSettings(style=style, preset="pocket", thresholds={"chunk": 0.001}))
+        folders[style] = folder
+    return folders
+
+
+@pytest.fixture(scope="session")
+def recipe_values(data: Path, model_folders: dict[str, Path]) -> dict[str, Any]:
+    """A recipe over ``data`` with both models, all but ``out``."""
+    return {
+        "data": str(data),
+        "models": [
+            {"name": "plain", "path": str(model_folders["base"])},
+            {"name": "deciding", "path": str(model_folders["selective"])},
+        ],
+        "control": "plain",
+        "batch": 2,
+        "latency_blanks": 3,
+        "resamples": 100,
+    }
+
+
+@pytest.fixture
+def recipe_with(tmp_path: Path, recipe_values: dict[str, Any]) -> Callable[..., EvalRecipe]:
+    """The recipe with some values replaced."""
+
+    def make(**changes: Any) -> EvalRecipe:
+        return EvalRecipe.model_validate(recipe_values | {"out": str(tmp_path / "out")} | changes)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory, recipe_values: dict[str, Any]) -> EvalRecipe:
+    """A run over everything, to look at."""
+    recipe = EvalRecipe.model_validate(recipe_values | {"out": str(tmp_path_factory.mktemp("finished"))})
+    runner.run(recipe)
+    return recipe
+
+
+@pytest.fixture
+def finished(finished_run: EvalRecipe, tmp_path: Path) -> EvalRecipe:
+    """A copy of a finished run, to change."""
+    shutil.copytree(finished_run.out, tmp_path / "out")
+    return finished_run.model_copy(update={"out": str(tmp_path / "out")})
