@@ -10,6 +10,8 @@ from repoformer.report.page import text
 
 WIDTH, HEIGHT = 440, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 42
+_CHARACTER = 7
+"""Width of a figure in a label."""
 
 Range = tuple[float, float]
 
@@ -44,7 +46,7 @@ class Axes:
             height = self.up(value)
             parts.append(f'<path class="grid" d="M{left} {height}H{right}"/>')
             parts.append(f'<text x="{left - 7}" y="{height + 4}" text-anchor="end">{label}</text>')
-        for value, label in ticks(self.x):
+        for value, label in self._ticks_across():
             place = self.across(value)
             parts.append(f'<path class="axis" d="M{place} {bottom}v4"/>')
             parts.append(f'<text x="{place}" y="{bottom + 17}" text-anchor="middle">{label}</text>')
@@ -55,6 +57,15 @@ class Axes:
             f'<text transform="translate(11 {middle}) rotate(-90)" text-anchor="middle">{text(self.y_label)}</text>'
         )
         return "".join(parts)
+
+    def _ticks_across(self) -> list[tuple[float, str]]:
+        """As many values as fit beside each other."""
+        found = ticks(self.x)
+        for about in (4, 3, 2):
+            if sum(len(label) + 2 for _, label in found) * _CHARACTER <= WIDTH - _LEFT - _RIGHT:
+                break
+            found = ticks(self.x, about)
+        return found
 
 
 def fitting(values: Iterable[float]) -> Range:

@@ -65,7 +65,7 @@ def side_by_side(*content: Html) -> Html:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, caption: str = "") -> Html:
-    """A table whose first column names the rows. Columns of numbers are aligned by their decimal places.
+    """A table whose first column names the rows. Columns of nothing but figures are aligned to the right.
 
     Floats show three decimals, None shows as a dash; give strings for any other format.
     """
@@ -150,7 +150,14 @@ def _inline(content: Iterable[Html | str]) -> str:
 
 def _numeric(column: Sequence[Cell]) -> bool:
     values = [value for value in column if value is not None]
-    return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return bool(values) and all(_is_number(value) for value in values)
+
+
+def _is_number(value: Cell) -> bool:
+    """A number, or text that holds nothing but figures: percentages, differences with their intervals."""
+    if isinstance(value, str):
+        return bool(_FIGURES.fullmatch(value))
+    return not isinstance(value, bool)
 
 
 def _head_cell(header: str, right: bool) -> str:
@@ -168,6 +175,7 @@ def _kind(value: Cell, number: bool) -> str:
     return ' class="long"' if isinstance(value, str) and len(value) > LONG_CELL else ""
 
 
+_FIGURES = re.compile(r"[+−-]?\d[\d.,+−\-\s\[\]()%]*")
 _CLASS_NUMBER = ' class="number"'
 _DIRECTION_OVERRIDES = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = re.compile(

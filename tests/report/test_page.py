@@ -113,6 +113,21 @@ def test_columns_of_numbers_are_marked_and_others_are_not() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "numbers"),
+    [
+        (["33.3 %", None, "0.0 %"], True),
+        (["+0.022 [−0.007, +0.062]", "−0.100 [−0.200, +0.000]"], True),
+        (["+0.022 (no interval: one repository)"], False),
+        (["2.13.0", "none"], False),
+        ([True, False], False),
+        ([None, None], False),
+    ],
+)
+def test_text_of_figures_counts_as_numbers(column: list[str | bool | None], numbers: bool) -> None:
+    assert ("number" in table(["name", "value"], [["row", value] for value in column])) is numbers
+
+
+@pytest.mark.parametrize(
     ("value", "shown"),
     [(None, "–"), (float("nan"), "–"), (True, "yes"), (1234567, "1\u202f234\u202f567"), (-3, "−3"), (0.12345, "0.123")],
 )

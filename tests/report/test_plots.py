@@ -46,6 +46,16 @@ def test_ticks_are_round_evenly_spaced_and_inside(a: float, b: float) -> None:
         assert float(label.replace("−", "-")) == pytest.approx(value, abs=1e-9 + abs(value) * 1e-9)
 
 
+@given(numbers, st.floats(1e-4, 1e4))
+def test_labels_of_the_horizontal_axis_do_not_touch(low: float, extent: float) -> None:
+    assume(extent > 1e-6 * abs(low))
+    axes = Axes((low, low + extent), (0.0, 1.0), "x", "y")
+    found = re.findall(r'<text x="([\d.]+)" y="255.0" text-anchor="middle">([^<]+)', axes.draw())
+    assert len(found) >= 2 or extent == 0
+    places = [(float(place), 3.3 * len(label)) for place, label in found]
+    assert all(a + half < b - other for (a, half), (b, other) in pairwise(places))
+
+
 @given(st.lists(numbers, min_size=1, max_size=5))
 def test_fitting_limits_hold_every_value_with_room(values: list[float]) -> None:
     low, high = fitting(values)
