@@ -149,8 +149,7 @@ def _inline(content: Iterable[Html | str]) -> str:
 
 
 def _numeric(column: Sequence[Cell]) -> bool:
-    values = [value for value in column if value is not None]
-    return bool(values) and all(_is_number(value) for value in values)
+    return all(value is None or _is_number(value) for value in column)
 
 
 def _is_number(value: Cell) -> bool:

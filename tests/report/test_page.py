@@ -120,7 +120,7 @@ def test_columns_of_numbers_are_marked_and_others_are_not() -> None:
         (["+0.022 (no interval: one repository)"], False),
         (["2.13.0", "none"], False),
         ([True, False], False),
-        ([None, None], False),
+        ([None, None], True),
     ],
 )
 def test_text_of_figures_counts_as_numbers(column: list[str | bool | None], numbers: bool) -> None:
