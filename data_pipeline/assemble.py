@@ -6,6 +6,7 @@ puts between the segments is its own affair: `Example` holds user text only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from repoformer.code.languages import LANGUAGES
@@ -30,32 +31,37 @@ def settings(recipe: DataRecipe) -> Any:
 
 def inputs(recipe: DataRecipe) -> list[Input]:
     """The labelled blanks and the side of each repository. The model's files are in the labels' input."""
-    sides = read_split(recipe)
+    split = read_split(recipe)
     stages = zip(shards_of(recipe), all_done("label", recipe), strict=True)
     return [
-        Input(config_hash(done.output, done.input, *(owned(shard, sides[side]) for side in SIDES)), done.rows)
+        Input(
+            config_hash(done.output, done.input, owned(shard, split.train), owned(shard, split.validation)), done.rows
+        )
         for shard, done in stages
     ]
 
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:
     """Encode the shard's blanks; a target over its budget is dropped."""
-    recipe, stats = shard.recipe, Stats()
+    stats = Stats()
     labelled = read_parquet(LabeledBlank, shard.part("label"))
-    builder = _builder(recipe) if labelled else None
-    budgets = TRAINING[recipe.preset]
-    examples: dict[str, list[Example]] = {side: [] for side in SIDES}
-    side_of = {name: side for side, names in read_split(recipe).items() for name in names}
+    examples = list(_encoded(labelled, shard.recipe, stats, advance)) if labelled else []
+    sides = read_split(shard.recipe).sides
+    for side in SIDES:
+        mine = [example for example in examples if sides[example.repository] == side]
+        stats.rows += write_parquet(shard.part("assemble", side), mine, Example)
+    return stats
+
+
+def _encoded(labelled: list[LabeledBlank], recipe: DataRecipe, stats: Stats, advance: Advance) -> Iterator[Example]:
+    builder, budgets = _builder(recipe), TRAINING[recipe.preset]
     for one in labelled:
-        assert builder is not None
         example = encode(one, builder, budgets)
         advance(1)
         if example is None:
             stats.dropped[f"target of more than {budgets.target} tokens"] += 1
         else:
-            examples[side_of[example.repository]].append(example)
-    stats.rows = sum(write_parquet(shard.part("assemble", side), examples[side], Example) for side in SIDES)
-    return stats
+            yield example
 
 
 def encode(one: LabeledBlank, builder: PromptBuilder, budgets: TrainingBudgets) -> Example | None:

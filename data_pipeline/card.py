@@ -22,7 +22,8 @@ _STAGES = ("collect", "sample", "retrieve", "label", "assemble")
 
 def write_card(recipe: DataRecipe) -> None:
     """Count what the stages wrote."""
-    sides = {name: side for side, names in read_split(recipe).items() for name in names}
+    split = read_split(recipe)
+    sides = split.sides
     done = {stage: all_done(stage, recipe) for stage in _STAGES}
     repositories = _rows(recipe, "collect", "id", "revision", "licence")
     card = {
@@ -33,6 +34,7 @@ def write_card(recipe: DataRecipe) -> None:
         ],
         "licences": _counted(row["licence"] for row in repositories if row["id"] in sides),
         "refused": dict(sorted(refusal for each in done["collect"] for refusal in each.refused)),
+        "copies": split.copies,
         "blanks": _blanks(recipe, sides),
         "labels": _labels(recipe, sides),
         "rows": {stage: sum(each.rows for each in done[stage]) for stage in _STAGES},

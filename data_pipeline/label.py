@@ -6,7 +6,7 @@ Both arms have the same budgets and the same untuned ``base`` prompt, and decode
 from __future__ import annotations
 
 import dataclasses
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from repoformer.code.records import LabeledBlank
@@ -42,24 +42,24 @@ def inputs(recipe: DataRecipe) -> list[Input]:
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:
     """Complete the shard's blanks both ways."""
-    from repoformer.inference.arms import ArmRequest, complete_arms
-
-    recipe = shard.recipe
     found = read_parquet(BlankInContext, shard.part("retrieve"))
-    loaded = _loaded(recipe.label.model, recipe.label.device, recipe.label.download) if found else None
-    labelled: list[LabeledBlank] = []
-    size = BATCHES * recipe.label.batch
-    for start in range(0, len(found), size):
-        group = found[start : start + size]
-        assert loaded is not None
-        model = _with_budgets_of(recipe, loaded)
-        requests = [ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks)) for one in group]
-        arms = complete_arms(model, requests, recipe.label.batch, style="base", progress=False)
-        labelled += [_labelled(one, both, recipe) for one, both in zip(group, arms, strict=True)]
-        advance(len(group))
+    labelled = list(_label(found, shard.recipe, advance)) if found else []
     stats = Stats(write_parquet(shard.part("label"), labelled, LabeledBlank))
     stats.counts["both completions are equal"] = sum(one.completion_with == one.completion_without for one in labelled)
     return stats
+
+
+def _label(found: list[BlankInContext], recipe: DataRecipe, advance: Advance) -> Iterator[LabeledBlank]:
+    from repoformer.inference.arms import ArmRequest, complete_arms
+
+    loaded = _loaded(recipe)
+    size = BATCHES * recipe.label.batch
+    for start in range(0, len(found), size):
+        group = found[start : start + size]
+        requests = [ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks)) for one in group]
+        arms = complete_arms(loaded, requests, recipe.label.batch, style="base", progress=False)
+        yield from (_labelled(one, both, recipe) for one, both in zip(group, arms, strict=True))
+        advance(len(group))
 
 
 def _labelled(one: BlankInContext, arms: Arms, recipe: DataRecipe) -> LabeledBlank:
@@ -81,14 +81,11 @@ def _labelled(one: BlankInContext, arms: Arms, recipe: DataRecipe) -> LabeledBla
     )
 
 
-@lru_cache(maxsize=1)
-def _loaded(model: str, device: str, download: bool) -> LoadedModel:
+def _loaded(recipe: DataRecipe) -> LoadedModel:
+    """The model, with the budgets of the recipe."""
     from repoformer.models.loading import load_model
 
-    return load_model(model, device=device, download=download)
-
-
-def _with_budgets_of(recipe: DataRecipe, loaded: LoadedModel) -> LoadedModel:
+    loaded = load_model(recipe.label.model, device=recipe.label.device, download=recipe.label.download)
     return dataclasses.replace(loaded, settings=loaded.settings.model_copy(update={"preset": recipe.preset}))
 
 

@@ -21,7 +21,7 @@ from repoformer.seeding import generator
 
 from .done import all_done
 from .recipe import DataRecipe
-from .split import trained_on
+from .split import read_split
 from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
 
 
@@ -41,7 +41,7 @@ def settings(recipe: DataRecipe) -> Any:
 
 def inputs(recipe: DataRecipe) -> list[Input]:
     """The blanks, the files of their repositories, and which repositories are trained on."""
-    wanted = trained_on(recipe)
+    wanted = read_split(recipe).trained_on
     stages = zip(shards_of(recipe), all_done("collect", recipe), all_done("sample", recipe), strict=True)
     return [
         Input(config_hash(collected.output, sampled.output, owned(shard, wanted)), sampled.rows)
@@ -60,7 +60,7 @@ def _in_context(shard: Shard, stats: Stats, advance: Advance) -> Iterator[BlankI
     blanks: dict[str, list[Blank]] = defaultdict(list)
     for blank in read_parquet(Blank, shard.part("sample")):
         blanks[blank.repository].append(blank)
-    wanted = set(trained_on(shard.recipe))
+    wanted = set(read_split(shard.recipe).trained_on)
     for repository in read_parquet(Repository, shard.part("collect")):
         if repository.id in wanted and blanks[repository.id]:
             searches = _searches(repository, shard.recipe)

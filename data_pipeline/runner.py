@@ -51,6 +51,7 @@ def run_stage(stage: Stage, recipe: DataRecipe, workers: Workers) -> None:
     pending = [task for task in tasks if not is_done(stage, task.shard, task.given)]
     if not pending:
         return
+    pending.sort(key=lambda task: task.given.units, reverse=True)  # the longest first, so that none is waited for alone
     Path(recipe.out, CARD).unlink(missing_ok=True)
     units = sum(task.given.units for task in pending)
     with tqdm(total=units, desc=stage.name, unit=stage.unit) as bar:

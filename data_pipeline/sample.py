@@ -13,7 +13,7 @@ from repoformer.config import config_hash
 
 from .done import all_done
 from .recipe import DataRecipe
-from .split import SIDES, read_split
+from .split import read_split
 from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
 
 
@@ -24,7 +24,7 @@ def settings(recipe: DataRecipe) -> Any:
 
 def inputs(recipe: DataRecipe) -> list[Input]:
     """The collected repositories and which of them are kept."""
-    kept = _kept(recipe)
+    kept = read_split(recipe).sides
     shards = zip(shards_of(recipe), all_done("collect", recipe), strict=True)
     return [Input(config_hash(done.output, owned(shard, kept)), len(owned(shard, kept))) for shard, done in shards]
 
@@ -38,7 +38,7 @@ def run_shard(shard: Shard, advance: Advance) -> Stats:
 
 def _blanks(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Blank]:
     drawing, seed = shard.recipe.sample, shard.recipe.seed
-    kept = set(_kept(shard.recipe))
+    kept = read_split(shard.recipe).sides
     for repository in read_parquet(Repository, shard.part("collect")):
         if repository.id not in kept:
             continue
@@ -60,11 +60,6 @@ def _blanks(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Blank]:
         for sampled in (chunks, functions):
             stats.dropped.update(sampled.dropped)
             yield from sampled.blanks
-
-
-def _kept(recipe: DataRecipe) -> list[str]:
-    sides = read_split(recipe)
-    return [name for side in SIDES for name in sides[side]]
 
 
 STAGE = Stage("sample", "repository", ("sample",), settings, inputs, run_shard)

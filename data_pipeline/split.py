@@ -1,6 +1,7 @@
 """Which repositories are trained on, validated with and tested on: ``OUT/split.json``, decided after collecting.
 
-Every repository has a rank by the seed and its name, so adding one moves as few of the others as possible.
+Every repository has a rank by the seed and its name, so adding one moves as few of the others as possible. Of several
+copies of a repository only the first by rank is kept.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow.parquet
+from tqdm import tqdm
 
-from repoformer.code.storage import read_json, write_json
+from repoformer.code.records import Repository
+from repoformer.code.storage import read_json, read_parquet, write_json
+from repoformer.config import Section, config_hash, parse_recipe
 from repoformer.errors import UserError
 from repoformer.seeding import stable_hash
 
+from .deduplicate import Originals, line_hashes
 from .done import all_done
 from .recipe import DataRecipe
 from .stage import shards_of
@@ -21,18 +25,51 @@ from .stage import shards_of
 SIDES = ("train", "validation", "test")
 
 
+class Split(Section):
+    """``split.json``: names of repositories, sorted."""
+
+    train: list[str]
+    validation: list[str]
+    test: list[str]
+    copies: dict[str, str] = {}
+    """Repositories that were left out, and the one that each is a copy of."""
+    made_from: str = ""
+    """Hash of the collected repositories and the settings."""
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """The side of every repository that is kept."""
+        return {name: side for side in SIDES for name in getattr(self, side)}
+
+    @property
+    def trained_on(self) -> list[str]:
+        """The repositories that training sees, to learn from or to validate with."""
+        return [*self.train, *self.validation]
+
+
 def write_split(recipe: DataRecipe) -> None:
-    """Draw the repositories that are kept, and the side that each is on."""
-    names = [name for shard in shards_of(recipe) for name in _names(shard.part("collect"))]
-    if len(names) < len(SIDES):
-        raise UserError(_too_few(recipe, names))
-    write_json(Path(recipe.out, "split.json"), split(names, recipe))
+    """Draw the repositories that are kept and the side that each is on, unless that is done."""
+    done = all_done("collect", recipe)
+    settings = recipe.model_dump(mode="json", include={"seed": True, "split": True, "filter": {"repositories"}})
+    made_from = config_hash(settings, [each.output for each in done])
+    if _path(recipe).is_file() and read_split(recipe).made_from == made_from:
+        return
+    originals, copies = _without_copies(recipe)
+    if len(originals) < len(SIDES):
+        refused = {name: reason for each in done for name, reason in each.refused}
+        raise UserError(_too_few(recipe, originals, refused | {name: f"copy of {copies[name]}" for name in copies}))
+    drawn = split(originals, recipe)
+    write_json(_path(recipe), Split(**drawn, copies=copies, made_from=made_from).model_dump(mode="json"))
+
+
+def read_split(recipe: DataRecipe) -> Split:
+    """What :func:`write_split` wrote."""
+    return parse_recipe(Split, read_json(_path(recipe)), str(_path(recipe)))
 
 
 def split(repositories: Iterable[str], recipe: DataRecipe) -> dict[str, list[str]]:
     """Repositories by side, at least one on each; three or more are needed."""
-    ranked = sorted(repositories, key=lambda name: (stable_hash(recipe.seed, "split", name), name))
-    kept = ranked[: recipe.filter.repositories or None]
+    kept = _ranked(repositories, recipe)[: recipe.filter.repositories or None]
     test = _share(recipe.split.test, len(kept), len(kept) - 2)
     validation = _share(recipe.split.validation, len(kept), len(kept) - test - 1)
     return {
@@ -42,32 +79,38 @@ def split(repositories: Iterable[str], recipe: DataRecipe) -> dict[str, list[str
     }
 
 
-def read_split(recipe: DataRecipe) -> dict[str, list[str]]:
-    """What :func:`write_split` wrote."""
-    sides: dict[str, list[str]] = read_json(Path(recipe.out, "split.json"))
-    return sides
+def _without_copies(recipe: DataRecipe) -> tuple[list[str], dict[str, str]]:
+    """The repositories that may be drawn, and what the others are copies of."""
+    lines = {}
+    for shard in tqdm(shards_of(recipe), desc="deduplicate", unit="shard", delay=2):
+        for repository in read_parquet(Repository, shard.part("collect")):
+            lines[repository.id] = line_hashes(repository)
+    originals, copies = Originals(), {}
+    for name in _ranked(lines, recipe):
+        original = originals.copied(lines[name])
+        if original is None:
+            originals.add(name, lines[name])
+        else:
+            copies[name] = original
+    return originals.names, dict(sorted(copies.items()))
 
 
-def trained_on(recipe: DataRecipe) -> list[str]:
-    """The repositories that training sees, to learn from or to validate with."""
-    sides = read_split(recipe)
-    return [*sides["train"], *sides["validation"]]
+def _ranked(repositories: Iterable[str], recipe: DataRecipe) -> list[str]:
+    return sorted(repositories, key=lambda name: (stable_hash(recipe.seed, "split", name), name))
 
 
 def _share(share: float, count: int, most: int) -> int:
     return min(max(1, round(share * count)), most)
 
 
-def _names(part: Path) -> list[str]:
-    return [str(name) for name in pyarrow.parquet.read_table(part, columns=["id"])["id"].to_pylist()]
+def _path(recipe: DataRecipe) -> Path:
+    return Path(recipe.out, "split.json")
 
 
-def _too_few(recipe: DataRecipe, names: list[str]) -> str:
-    refused = [f"{name}: {reason}" for done in all_done("collect", recipe) for name, reason in done.refused]
-    shown = "; ".join(sorted(refused)[:5]) + ("; ..." if len(refused) > 5 else "")
+def _too_few(recipe: DataRecipe, passed: list[str], refused: dict[str, str]) -> str:
+    reasons = [f"{name}: {reason}" for name, reason in sorted(refused.items())]
+    shown = "; ".join(reasons[:5]) + ("; ..." if len(reasons) > 5 else "")
     return (
-        f"{Path(recipe.out, 'collect')}: {len(names)} repositories passed, 3 are needed (training, validation, test); "
-        f"{len(refused)} were refused"
-        + (f" ({shown})" if refused else "")
-        + "; add sources or relax filter or licences"
+        f"{Path(recipe.out, 'collect')}: {len(passed)} repositories passed, 3 are needed (training, validation, test); "
+        f"{len(refused)} were refused ({shown}); add sources or relax filter or licences"
     )

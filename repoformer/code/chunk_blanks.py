@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
-from scipy.stats import poisson
+from scipy.special import pdtrik
 
 from repoformer.code.blanks import Sampled, blank_at, holds_a_word
 from repoformer.code.chunking import non_overlapping_chunks
@@ -38,7 +39,8 @@ def chunk_blanks(
 def _target(chunk: Chunk, lines_mean: float, rng: random.Random) -> tuple[int, int]:
     """Random consecutive lines of the chunk, as a span in the file, never only blank ones."""
     lines = chunk.text.split("\n")
-    length = min(max(1, int(poisson.ppf(rng.random(), lines_mean))), len(lines))
+    poisson = math.ceil(pdtrik(rng.random(), lines_mean))  # the inverse of the distribution function
+    length = min(max(1, poisson), len(lines))
     starts = range(len(lines) - length + 1)
     start = chunk.start + rng.choice([start for start in starts if "".join(lines[start : start + length]).strip()])
     return start, start + length

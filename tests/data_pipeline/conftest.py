@@ -31,7 +31,7 @@ def write_repository(root: Path, name: str) -> None:
             lines += [
                 "",
                 f"def {verb}_{name}_{number}({thing}, limit={rng.randrange(100)}):",
-                f'    """{verb.title()} a {thing}: <cc> <fim_middle> <eof>."""',
+                f'    """{verb.title()} a {thing} of the {name}: <cc> <fim_middle> <eof>."""',
                 f"    result = {others[0]}_{name}_0({thing})",
                 "",
                 f"    if len(result) > {rng.randrange(100)} or not {thing}:",

@@ -153,6 +153,6 @@ def test_the_command_line_runs_a_recipe_and_says_where_the_card_is(
 
 def test_a_broken_recipe_ends_in_a_line_and_exit_code_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "recipe.yaml"
-    path.write_text("out: o\nlicences: [MIT]\nsources: [{kind: folder, path: nowhere}]\n")
+    path.write_text(f"out: {tmp_path}/out\nlicences: [MIT]\nsources: [{{kind: folder, path: nowhere}}]\n")
     assert main(["data", "run", str(path)]) == 2
     assert "nowhere: no such folder" in capsys.readouterr().err

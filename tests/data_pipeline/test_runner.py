@@ -243,6 +243,21 @@ def test_fewer_than_three_repositories_are_refused_with_the_reasons(tmp_path: Pa
         runner.run(recipe)
 
 
+def test_only_one_of_two_copies_is_used(repositories: Path, tmp_path: Path, recipe_for: RecipeFor) -> None:
+    """A fork under another name, as `httpx2` is of `httpx`, would be tested on what it was trained on."""
+    moved = Path(shutil.copytree(repositories, tmp_path / "repositories"))
+    shutil.copytree(moved / "bee", moved / "wasp")
+    (moved / "wasp" / "bee").rename(moved / "wasp" / "wasp")
+    for path in (moved / "wasp" / "wasp").glob("*.py"):
+        path.write_text(path.read_text().replace("from bee.", "from wasp."))
+    run_without_model(recipe_for(tmp_path / "out", sources=[{"kind": "folder", "path": str(moved)}]))
+    split = json.loads((tmp_path / "out" / "split.json").read_text())
+    assert split["copies"] in ({"bee": "wasp"}, {"wasp": "bee"})
+    kept = {*split["train"], *split["validation"], *split["test"]}
+    assert len(kept & {"bee", "wasp"}) == 1
+    assert {blank.repository for blank in read_parquet(Blank, tmp_path / "out" / "sample")} == kept
+
+
 def test_two_sources_cannot_have_one_repository_each_of_a_name(
     tmp_path: Path, repositories: Path, recipe_for: RecipeFor
 ) -> None:
