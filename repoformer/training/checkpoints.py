@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accelerate import Accelerator, DistributedType
+from accelerate import Accelerator
 
 from repoformer.code.storage import read_json, write_json
 from repoformer.errors import UserError
@@ -136,8 +136,7 @@ def keep_names_plain(accelerator: Accelerator) -> None:
         models[:] = [accelerator.unwrap_model(model) for model in models]
 
     accelerator.register_save_state_pre_hook(save_plain)
-    if accelerator.distributed_type != DistributedType.NO:
-        accelerator.register_load_state_pre_hook(load_plain)
+    accelerator.register_load_state_pre_hook(load_plain)
 
 
 def _whole(path: Path) -> Progress | None:

@@ -19,11 +19,11 @@ _LAST = "config.json"
 
 
 def export_model(
-    model: Any, weights: Mapping[str, Any] | None, tokenizer: Any, settings: ModelSettings, card: str, out: Path
+    model: Any, weights: Mapping[str, Any], tokenizer: Any, settings: ModelSettings, card: str, out: Path
 ) -> None:
     """Write safetensors, tokenizer, ``repoformer.json`` and ``README.md`` aside, then move them into ``out``.
 
-    ``weights`` are the model's own where None; a sharded model's are gathered by the caller.
+    ``weights`` are the whole model's by name, gathered from all processes where it was sharded.
     """
     aside = out / f".export.{os.getpid()}.tmp"
     shutil.rmtree(aside, ignore_errors=True)

@@ -16,7 +16,7 @@ from traceback import format_exc
 from typing import Any
 
 import torch
-from accelerate import Accelerator, DistributedType
+from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 from tqdm import tqdm
 
@@ -209,10 +209,8 @@ def _export(
         step = best.step
         checkpoints.load(accelerator, step)
     validation: Validation | None = _agreed(accelerator, saved_validation(recipe.out, step))
-    weights = None
-    if accelerator.distributed_type != DistributedType.NO:
-        gathered = accelerator.get_state_dict(loss_model)
-        weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
+    gathered = accelerator.get_state_dict(loss_model)
+    weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
     if accelerator.is_main_process:
         settings = start.loaded.settings.model_copy(
             update={

@@ -281,6 +281,25 @@ def test_the_number_of_micro_batches_changes_no_loss(make_recipe: Any, tmp_path:
     assert losses(other.out) == pytest.approx(losses(one.out), rel=1e-5)
 
 
+def test_recomputing_activations_changes_no_loss(make_recipe: Any, tmp_path: Path) -> None:
+    one, other = (make_recipe(out=str(tmp_path / name), dropout=0.1) for name in ("one", "other"))
+    train(one)
+    train(make_recipe(out=str(other.out), dropout=0.1, activation_checkpointing=True))
+    assert losses(other.out) == pytest.approx(losses(one.out), rel=1e-6)
+
+
+def test_bfloat16_trains_float32_weights_to_nearly_the_same_loss(make_recipe: Any, tmp_path: Path) -> None:
+    one = make_recipe(out=str(tmp_path / "one"), epochs=1)
+    other = make_recipe(out=str(tmp_path / "other"), epochs=1, precision="bfloat16")
+    train(one)
+    AcceleratorState._reset_state()
+    train(other)
+    AcceleratorState._reset_state()
+    assert losses(other.out) == pytest.approx(losses(one.out), rel=0.02)
+    assert losses(other.out) != losses(one.out)
+    assert {value.dtype for value in weights(other.out).values()} == {torch.float32}
+
+
 def test_two_processes_train_what_one_trains(make_recipe: Any, tmp_path: Path) -> None:
     """Two forward passes each in place of four."""
     one = make_recipe(out=str(tmp_path / "one"), micro_batch=1)
