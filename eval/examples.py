@@ -8,13 +8,13 @@ from typing import Any
 from repoformer.code.lines import lines_of
 from repoformer.code.records import Prediction, RankedChunk, Score
 from repoformer.metrics.completion import postprocess
+from repoformer.report.instances import LEFT_LINES, RIGHT_LINES
 from repoformer.seeding import stable_hash
 
 EACH = 20
 """Examples of each sort: most helped, most harmed, drawn by seed."""
-LINES_LEFT, LINES_RIGHT = 30, 12
 CHUNKS = 3
-"""What of an example is kept: the rest stands in the predictions."""
+"""Chunks kept of an example's context; the rest stands in the predictions."""
 
 
 def chosen_examples(scores: Mapping[str, Score], seed: int) -> list[str]:
@@ -49,8 +49,8 @@ def _example(prediction: Prediction, score: Score, asked: bool | None, stands_el
         "path": blank.path,
         "line": blank.start + 1,
         "kind": blank.kind,
-        "left": "".join(f"{line}\n" for line in lines_of(blank.left)[-LINES_LEFT:]),
-        "right": "\n".join(blank.right.split("\n")[: LINES_RIGHT + 1]),
+        "left": "".join(f"{line}\n" for line in lines_of(blank.left)[-LEFT_LINES:]),
+        "right": "\n".join(blank.right.split("\n")[: RIGHT_LINES + 1]),
         "target": blank.target,
         "text_without": postprocess(blank, prediction.text_without),
         "text_with": postprocess(blank, prediction.text_with),

@@ -35,26 +35,26 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
     )
     yield f"Against always retrieving it is {verdict(own['versus_always']['es'])};"
     yield f"against never, {verdict(own['versus_never']['es'])}."
+    compared = {
+        (each["other_model"], each["other_policy"]): each["differences"]["es"]
+        for each in summary["comparisons"]
+        if each["model"] == model and each["scope"] == SCOPE_ALL
+    }
     yield (
-        f"A coin that retrieves as often reaches {random['es']:.3f}, perfect selection between the same completions "
-        f"{oracle['es']:.3f}."
+        f"A coin that retrieves as often reaches {random['es']:.3f}; the decisions are "
+        f"{verdict(compared[model, 'random'])}."
     )
+    yield f"Perfect selection between the same completions would reach {oracle['es']:.3f}."
     if own["seconds"] is not None:
         yield f"A completion takes {own['seconds']:.3f} s, with always retrieving {always['seconds']:.3f} s."
     control = summary["control"]
-    for each in summary["comparisons"]:
-        if (each["model"], each["other_model"], each["other_policy"], each["scope"]) == (
-            model,
-            control,
-            "always",
-            SCOPE_ALL,
-        ):
-            yield (
-                f"Against the FIM-only control that always retrieves, which is what selection has to beat, it is "
-                f"{verdict(each['differences']['es'])}."
-            )
     if control is None:
         yield "There is no FIM-only control, so nothing is known about what selection adds to fine-tuning."
+    elif (control, "always") in compared:
+        yield (
+            "Against the FIM-only control that always retrieves, which is what selection has to beat, it is "
+            f"{verdict(compared[control, 'always'])}."
+        )
 
 
 def _on_context(summary: Json) -> Iterator[str]:

@@ -70,8 +70,9 @@ def _on(model: dict[str, Any]) -> Iterator[str]:
 
 
 def _on_decisions(name: str, model: dict[str, Any]) -> Iterator[str]:
-    if not model["own_thresholds"]:
-        yield f"{name}: it has no thresholds of its own, the paper's were used; they were chosen for other models."
+    if model["paper_thresholds"]:
+        kinds = " and ".join(model["paper_thresholds"])
+        yield f"{name}: it has no threshold of its own for {kinds}; the paper's was used, chosen for other models."
     for scope, quality in model["decisions"].items():
         where = "" if scope == SCOPE_ALL else f" ({scope})"
         if quality["auroc"]["reason"]:

@@ -58,7 +58,7 @@ def render(summary: Json) -> str:
     page.section("Before you read the numbers", *_cautions(summary))
     page.section("Policies", _tiles(summary), *_tables(summary))
     if summary["comparisons"]:
-        page.section("Against other models", _comparisons(summary))
+        page.section("Against a coin and other models", _comparisons(summary))
     deciding = [model for model in summary["models"] if model["decides"]]
     for model in deciding:
         page.section(f"Accuracy, retrieval and latency: {model['name']}", *_curves(summary, model))
@@ -134,7 +134,7 @@ def _comparisons(summary: Json) -> Html:
     return table(
         ("this", "minus that", "blanks", "EM", "ES"),
         rows,
-        caption="Paired differences between models on the same blanks, with 95 % intervals over resampled repositories",
+        caption="Paired differences on the same blanks, with 95 % intervals over resampled repositories",
     )
 
 

@@ -5,10 +5,12 @@ out/scores/MODEL.jsonl    one `Score` a line, in the order of the blanks' ids
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+
+from tqdm import tqdm
 
 from repoformer.code.records import Prediction, Score
 from repoformer.code.storage import write_jsonl
@@ -40,11 +42,15 @@ def score(prediction: Prediction) -> Score:
 def score_all(path: Path, predictions: Sequence[Prediction], workers: int = 1) -> list[Score]:
     """Score predictions and write them to ``path``; the bytes do not depend on the number of workers."""
     ordered = sorted(predictions, key=lambda prediction: prediction.blank.id)
-    if workers > 1:
-        # A fork of a process whose torch runs threads may hang.
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            scores = list(pool.map(score, ordered, chunksize=64))
-    else:
-        scores = [score(prediction) for prediction in ordered]
+    scores = list(tqdm(_scored(ordered, workers), total=len(ordered), desc=f"score {path.stem}", unit="blank"))
     write_jsonl(path, scores)
     return scores
+
+
+def _scored(predictions: Sequence[Prediction], workers: int) -> Iterator[Score]:
+    if workers <= 1:
+        yield from map(score, predictions)
+        return
+    # A fork of a process whose torch runs threads may hang.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(score, predictions, chunksize=64)

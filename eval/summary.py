@@ -139,7 +139,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]
         "generated": model.facts["generated"],
         "decides": outcomes.decides,
         "thresholds": {kind: settings.threshold(kind) for kind in kinds},
-        "own_thresholds": all(kind in settings.thresholds for kind in kinds),
+        "paper_thresholds": [kind for kind in kinds if kind not in settings.thresholds],
         "thresholds_from": settings.thresholds_from,
         "effect": {
             scope: effect_of_context(outcomes.where(chosen), duplicated[chosen])
@@ -156,7 +156,7 @@ def _decisions(model: Evaluated, scope: str) -> dict[str, Any]:
 
 
 def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[Comparison]:
-    """The deciding models at their own thresholds, against all other models without and with context."""
+    """The deciding models at their own thresholds: against a coin, and against all other models, never and always."""
     return [
         Comparison(
             one.name,
@@ -169,8 +169,7 @@ def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[C
         for one in evaluated
         if one.outcomes.decides
         for other in evaluated
-        if other.name != one.name
-        for policy in ("never", "always")
+        for policy in (("random",) if other is one else ("never", "always"))
         for scope in one.outcomes.scopes
     ]
 

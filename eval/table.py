@@ -39,8 +39,8 @@ class Differences:
 class Row:
     """One policy of one model on the blanks of one scope.
 
-    ``share_retrieved`` is the share of blanks that take context. ``seconds`` is the mean over the ``seconds_n`` blanks
-    that were measured of what `Outcomes.seconds` defines; None where none was.
+    ``share_retrieved`` is the share of blanks for which the policy retrieves, found or not. ``seconds`` is the mean
+    over the ``seconds_n`` blanks that were measured of what `Outcomes.seconds` defines; None where none was.
     """
 
     model: str
@@ -59,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A policy of one model minus a policy of another, on the same blanks."""
+    """A policy of one model minus another, or one of another model, on the same blanks."""
 
     model: str
     policy: str

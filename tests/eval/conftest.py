@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from repoformer.code.blanks import blank_at
-from repoformer.code.records import Blank, Repository, SourceFile
+from repoformer.code.records import Blank, Kind, Prediction, Repository, RetrievedContext, Score, SourceFile
 from repoformer.code.storage import write_json, write_parquet
 from repoformer.eval import runner
+from repoformer.eval.outcomes import Outcomes, outcomes_of
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.models.settings import ModelSettings, save_settings
 from repoformer.prompt.budgets import COMPLETION, scaled
@@ -118,3 +120,56 @@ def finished(finished_run: EvalRecipe, tmp_path: Path) -> EvalRecipe:
     """A copy of a finished run, to change."""
     shutil.copytree(finished_run.out, tmp_path / "out")
     return finished_run.model_copy(update={"out": str(tmp_path / "out")})
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One blank's results, as little as a test needs to say."""
+
+    repository: str = "r0"
+    kind: Kind = "chunk"
+    es_without: float = 0.0
+    es_with: float = 0.0
+    p: float | None = None
+    seconds: tuple[float, float, float, float] | None = None
+    """Decide, retrieve, generate without, generate with."""
+
+
+@pytest.fixture(scope="session")
+def blank_result() -> type[Replayed]:
+    """:class:`Replayed`."""
+    return Replayed
+
+
+Records = tuple[dict[str, Prediction], dict[str, Score]]
+
+
+@pytest.fixture(scope="session")
+def records_from() -> Callable[[list[Replayed]], Records]:
+    """Predictions and scores by id, as a run writes them; greedy asks where ``p`` > 0.5, EM is ES = 1."""
+
+    def make(results: list[Replayed]) -> Records:
+        predictions, scores = {}, {}
+        for number, one in enumerate(results):
+            id = f"{number:05d}"
+            blank = Blank(id, one.repository, "", "MIT", "a.py", "python", one.kind, 0, 1, "", "", "x")
+            context = RetrievedContext((), "", False, "none", 0.0)
+            greedy = None if one.p is None else one.p > 0.5
+            seconds = one.seconds or (None, None, None, None)
+            predictions[id] = Prediction(blank, "m", one.p, greedy, context, "", "", *seconds)
+            em = float(one.es_without == 1), float(one.es_with == 1)
+            scores[id] = Score(id, one.repository, one.kind, *em, one.es_without, one.es_with)
+        return predictions, scores
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def outcomes_from(records_from: Callable[[list[Replayed]], Records]) -> Callable[[list[Replayed]], Outcomes]:
+    """Outcomes through the same records that a run writes."""
+
+    def make(results: list[Replayed]) -> Outcomes:
+        predictions, scores = records_from(results)
+        return outcomes_of(list(predictions.values()), scores)
+
+    return make

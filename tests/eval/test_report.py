@@ -1,0 +1,155 @@
+"""The page says what the summary says, and nothing in the summary can break it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repoformer.eval.headline import headline, verdict
+from repoformer.eval.recipe import EvalRecipe
+from repoformer.eval.report import render
+
+HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
+
+
+@pytest.fixture
+def summary(finished_run: EvalRecipe) -> dict[str, Any]:
+    return json.loads((Path(finished_run.out) / "summary.json").read_text())
+
+
+class Outline(HTMLParser):
+    """The elements of a page, the names of their attributes, and the text outside of plots and scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.text: list[str] = []
+        self._hidden = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self._hidden += tag in ("figure", "script", "style", "svg")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("figure", "script", "style", "svg")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.text.append(data)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from leaves(item)
+    elif isinstance(value, list):
+        yield len(value)
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def test_the_page_is_rendered_from_the_file_alone(summary: dict[str, Any], finished_run: EvalRecipe) -> None:
+    assert render(summary) == (Path(finished_run.out) / "report.html").read_text()
+
+
+def test_every_figure_outside_of_plots_stands_in_the_summary(summary: dict[str, Any]) -> None:
+    known: set[str] = set()
+    for value in leaves(summary):
+        if isinstance(value, str):
+            known |= set(re.findall(r"\d+(?:\.\d+)?", value))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            for style in ("{:.3f}", "{:.4f}", "{:.4g}", "{}"):
+                known.add(style.format(abs(value)))
+            known |= {f"{100 * abs(value):.1f}", f"{100 * abs(value):.0f}"}
+    text = " ".join(Outline(render(summary)).text).replace("\N{NARROW NO-BREAK SPACE}", "")
+    explanations = {"95", "0.5", "1"}  # "95 % interval", "an AUROC of 0.5", "1 - Levenshtein / longest"
+    assert not set(re.findall(r"\d+(?:\.\d+)?", text)) - known - explanations
+
+
+def test_hostile_text_stays_text(summary: dict[str, Any]) -> None:
+    hostile = copy.deepcopy(summary)
+    hostile["notes"].append("x")
+    plain = Outline(render(hostile))
+    hostile["notes"][-1] = HOSTILE
+    hostile["data"]["repositories"][0]["id"] = HOSTILE
+    hostile["provenance"]["config"]["data"] = HOSTILE
+    for model in hostile["models"]:
+        model["thresholds_from"] = HOSTILE
+    for item in hostile["examples"]["items"]:
+        for field in (
+            "id",
+            "repository",
+            "path",
+            "left",
+            "right",
+            "target",
+            "text_without",
+            "text_with",
+            "query",
+            "note",
+        ):
+            item[field] = HOSTILE
+        for chunk in item["chunks"]:
+            chunk |= {"path": HOSTILE, "text": HOSTILE}
+    page = render(hostile)
+    found = Outline(page)
+    assert found.tags == plain.tags
+    assert not any(name.startswith("on") for name in found.attributes)
+    assert "\u202e" not in page
+
+
+def test_notes_and_remarks_come_before_the_first_table(summary: dict[str, Any]) -> None:
+    page = render(summary | {"notes": ["the note"], "remarks": ["the remark"]})
+    assert page.index("the note") < page.index("the remark") < page.index("<table")
+
+
+def test_a_model_that_was_not_timed_has_a_page_too(summary: dict[str, Any]) -> None:
+    for row in summary["rows"]:
+        row |= {"seconds": None, "seconds_n": 0}
+    for model in summary["models"]:
+        model["seconds"] = dict.fromkeys(model["seconds"]) | {"n": 0}
+        for quality in (model["decisions"] or {}).values():
+            for point in quality["sweep"]:
+                point["seconds"] = None
+    assert "Seconds were not measured" in render(summary)
+
+
+def test_without_a_deciding_model_the_page_speaks_of_context(summary: dict[str, Any]) -> None:
+    plain = [model for model in summary["models"] if not model["decides"]]
+    rows = [row for row in summary["rows"] if row["model"] == "plain"]
+    page = render(summary | {"models": plain, "rows": rows, "comparisons": []})
+    assert "No model here takes decisions." in page
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "words"),
+    [
+        (0.1, 0.05, 0.15, "0.100 ES better"),
+        (-0.1, -0.15, -0.05, "0.100 ES worse"),
+        (0.1, -0.01, 0.2, "not to be told apart"),
+        (0.0, 0.0, 0.0, "not to be told apart"),
+        (0.1, None, None, "without an interval"),
+    ],
+)
+def test_a_difference_is_called_one_only_beyond_its_interval(
+    mean: float, low: float | None, high: float | None, words: str
+) -> None:
+    assert words in verdict({"mean": mean, "low": low, "high": high})
+
+
+def test_the_headline_compares_with_the_control(summary: dict[str, Any]) -> None:
+    assert "Against the FIM-only control that always retrieves" in " ".join(headline(summary))
+    assert "There is no FIM-only control" in " ".join(headline(summary | {"control": None}))
