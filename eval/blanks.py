@@ -19,7 +19,8 @@ T = TypeVar("T")
 def held_out_blanks(data: Path, seed: int) -> list[Blank]:
     """All blanks of the test repositories of a data run, in balanced order."""
     held_out = held_out_repositories(data)
-    blanks = [blank for blank in read_parquet(Blank, data / "sample") if blank.repository in held_out]
+    sampled = (blank for part in parts_of(data / "sample") for blank in read_parquet(Blank, part))
+    blanks = [blank for blank in sampled if blank.repository in held_out]
     if not blanks:
         raise UserError(
             f"{data / 'sample'}: no blank of the {len(held_out)} test repositories; sample more per repository "
@@ -68,7 +69,7 @@ def balanced_order(blanks: Iterable[Blank], seed: int) -> list[Blank]:
 def repositories(data: Path, wanted: Collection[str]) -> Iterator[Repository]:
     """The ``wanted`` repositories with all their files, one shard of ``collect/`` in memory at a time."""
     missing = set(wanted)
-    for part in collected_parts(data):
+    for part in parts_of(data / "collect"):
         for repository in read_parquet(Repository, part):
             if repository.id in missing:
                 missing.discard(repository.id)
@@ -77,11 +78,18 @@ def repositories(data: Path, wanted: Collection[str]) -> Iterator[Repository]:
         raise UserError(f"{data / 'collect'}: blanks of {min(missing)}, but not the repository; run the stages again")
 
 
-def collected_parts(data: Path) -> list[Path]:
-    """The shards of ``collect/``."""
-    parts = sorted((data / "collect").glob("part-*.parquet"))
+def parts_of(stage: Path) -> list[Path]:
+    """The shards of a data stage; one that is missing or not finished is refused, or its blanks would just be left out.
+
+    A finished ``part-00000-of-00002.parquet`` has a ``part-00000-of-00002.done.json`` beside it.
+    """
+    parts = sorted(stage.glob("part-[0-9]*-of-[0-9]*.parquet"))
     if not parts:
-        raise UserError(f"{data / 'collect'}: no part-*.parquet in this folder; run the data stages first")
+        raise UserError(f"{stage}: no part-00000-of-*.parquet in this folder; run the data stages first (`repoformer data run`)")
+    wanted = int(parts[0].stem.rpartition("-of-")[2])
+    finished = sum(part.with_suffix(".done.json").is_file() for part in parts)
+    if finished < wanted:
+        raise UserError(f"{stage}: {finished} of {wanted} shards are finished; let `repoformer data run` go on first")
     return parts
 
 

@@ -18,10 +18,10 @@ from repoformer.code.records import Prediction
 from repoformer.code.storage import read_json
 from repoformer.config import config_hash
 from repoformer.inference.arms import ArmRequest, Arms, TimedArms, complete_arms, time_arms
+from repoformer.models.fingerprint import model_hash
 from repoformer.models.loading import LoadedModel, load_model, model_folder
 from repoformer.models.settings import ModelSettings, load_settings
 
-from .fingerprint import model_hash
 from .recipe import EvalRecipe, EvaluatedModel
 from .record_log import RecordLog
 from .retrieve import Prepared, contexts_log

@@ -18,12 +18,12 @@ from typing import ClassVar
 from tqdm import tqdm
 
 from repoformer.code.records import Blank, Repository, RetrievedContext
+from repoformer.code.storage import files_hash
 from repoformer.context.leaks import CopyFinder, leaks
 from repoformer.context.next_chunk import NextChunk
 from repoformer.errors import UserError
 
-from .blanks import collected_parts, held_out_blanks, repositories
-from .fingerprint import files_hash
+from .blanks import held_out_blanks, parts_of, repositories
 from .recipe import EvalRecipe, Retrieval
 from .record_log import RecordLog
 
@@ -56,8 +56,8 @@ def retrieve(recipe: EvalRecipe) -> list[Prepared]:
     blanks = held_out[: recipe.limit or None]
     log = contexts_log(Path(recipe.out))
     made_with = {
-        "repositories": files_hash(collected_parts(data)),
-        "blanks": files_hash((data / "sample").glob("part-*.parquet")),
+        "repositories": files_hash(parts_of(data / "collect")),
+        "blanks": files_hash(parts_of(data / "sample")),
         "retrieval": recipe.retrieve.model_dump(mode="json"),
     }
     prepared = {one.blank.id: one for one in log.resume(made_with)}

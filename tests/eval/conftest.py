@@ -60,10 +60,11 @@ def data(tmp_path_factory: pytest.TempPathFactory, repositories: list[Repository
     """The folder of a data run, as its stages leave it."""
     folder = tmp_path_factory.mktemp("run") / "data"
     for number in range(2):
-        name = f"part-{number:05d}-of-00002.parquet"
         mine = {repository.id for repository in repositories[number::2]}
-        write_parquet(folder / "collect" / name, repositories[number::2])
-        write_parquet(folder / "sample" / name, [blank for blank in blanks if blank.repository in mine])
+        made = {"collect": repositories[number::2], "sample": [blank for blank in blanks if blank.repository in mine]}
+        for stage, records in made.items():
+            write_parquet(folder / stage / f"part-{number:05d}-of-00002.parquet", records)
+            write_json(folder / stage / f"part-{number:05d}-of-00002.done.json", {})
     write_json(folder / "split.json", {"train": ["repo3"], "validation": [], "test": ["repo0", "repo1", "repo2"]})
     return folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def test_another_seed_draws_other_blanks() -> None:
 def run_folder(tmp_path: Path, split: object, blanks: list[Blank]) -> Path:
     write_json(tmp_path / "split.json", split)
     write_parquet(tmp_path / "sample" / "part-00000-of-00001.parquet", blanks)
+    write_json(tmp_path / "sample" / "part-00000-of-00001.done.json", {})
     return tmp_path
 
 
@@ -104,6 +106,14 @@ def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
 def test_a_data_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere/split\.json: no such file"):
         held_out_blanks(tmp_path / "nowhere", 0)
+
+
+@pytest.mark.parametrize("lost", ["part-00001-of-00002.parquet", "part-00000-of-00002.done.json"])
+def test_a_stage_that_is_not_finished_is_refused(data: Path, tmp_path: Path, lost: str) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data" / "sample" / lost).unlink()
+    with pytest.raises(UserError, match="sample: 1 of 2 shards are finished"):
+        held_out_blanks(tmp_path / "data", 0)
 
 
 def test_blanks_of_a_repository_that_was_not_collected_are_refused(data: Path) -> None:
