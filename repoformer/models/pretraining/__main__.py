@@ -1,0 +1,75 @@
+"""The pocket model from nothing.
+
+    python -m repoformer.models.pretraining STEP recipes/pocket/pretrain.yaml [KEY=VALUE ...]
+
+Steps: ``prepare`` fetches the corpus and turns it into a token file, ``train`` trains on that file (it needs nothing
+else, so the file can be carried to another machine) and exports, ``export`` exports the latest checkpoint, ``all``
+does everything. Each can be stopped and run again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from repoformer.code.storage import write_json
+from repoformer.config import load_recipe
+from repoformer.errors import UserError
+from repoformer.models.pretraining.corpus import (
+    Corpus,
+    fetch,
+    installed_repositories,
+    repositories,
+    without_copies,
+)
+from repoformer.models.pretraining.recipe import PocketRecipe
+from repoformer.models.pretraining.run import export_checkpoint, prepare, train
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one step; 0 when it came to its end, 3 when it was asked to stop before, 2 for a user's mistake."""
+    steps = {"prepare": _prepare, "train": _train, "export": _export, "all": _all}
+    if len(argv) < 2 or argv[0] not in steps:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        return steps[argv[0]](load_recipe(PocketRecipe, Path(argv[1]), argv[2:]))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _all(recipe: PocketRecipe) -> int:
+    if not (recipe.out / "data" / "key.json").exists():
+        _prepare(recipe)
+    return _train(recipe)
+
+
+def _prepare(recipe: PocketRecipe) -> int:
+    corpus = load_recipe(Corpus, recipe.corpus)
+    wheels, unpacked = recipe.out / "wheels", recipe.out / "unpacked"
+    fetch(corpus.packages, wheels)
+    trained_on = repositories(corpus.used_for("pretrain"), wheels, unpacked)
+    probed = repositories(corpus.used_for("probe"), wheels, unpacked)
+    held_out = repositories(corpus.used_for("label", "evaluate"), wheels, unpacked)
+    installed = installed_repositories(sorted({package.licence for package in corpus.packages}))
+    kept, removed = without_copies(trained_on, [*probed, *held_out, *installed])
+    write_json(recipe.out / "copies.json", removed)
+    prepare(kept, probed, recipe.out, recipe.pretrain)
+    return 0
+
+
+def _train(recipe: PocketRecipe) -> int:
+    exported = train(recipe.out, recipe.pretrain)
+    print(f"exported to {exported}" if exported else "stopped; run it again to go on")
+    return 0 if exported else 3
+
+
+def _export(recipe: PocketRecipe) -> int:
+    print(f"exported to {export_checkpoint(recipe.out, recipe.pretrain)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""What pretraining is for, measured while it runs: can the model copy, and does context make targets likelier?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from repoformer.code.records import Blank, Repository, RetrievedContext
+from repoformer.inference.arms import ArmRequest, complete_arms
+from repoformer.metrics.completion import postprocess
+from repoformer.metrics.text import edit_similarity
+from repoformer.models.loading import LoadedModel
+from repoformer.models.pretraining.documents import blanks_with_context
+from repoformer.models.pretraining.recipe import PretrainRecipe
+from repoformer.prompt.builder import PromptBuilder
+from repoformer.seeding import generator
+
+_INDUCTION_ROWS = 8
+_RETRIEVED = 10
+"""Chunks per blank, as in evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A blank of a repository that is not trained on, and what retrieval finds for it without looking at the target."""
+
+    schema: ClassVar[int] = 1
+    blank: Blank
+    context: RetrievedContext
+
+
+def draw_held_out(repositories: Sequence[Repository], recipe: PretrainRecipe) -> list[HeldOut]:
+    """Blanks of all repositories in random order, chunks and functions about 2 : 1, as many as the recipe says."""
+    wanted = recipe.probes.blanks
+    each = math.ceil(wanted / max(1, len(repositories)))
+    documents = recipe.documents.model_copy(
+        update={
+            "chunks_per_repository": math.ceil(2 * each / 3),
+            "functions_per_repository": math.ceil(each / 3),
+            "draws": 1,
+            "top": _RETRIEVED,
+            "query_holds_target": 0.0,
+        }
+    )
+    drawn = [
+        HeldOut(*one) for repository in repositories for one in blanks_with_context(repository, documents, recipe.seed)
+    ]
+    generator(recipe.seed, "probes").shuffle(drawn)
+    return drawn[:wanted]
+
+
+@torch.no_grad()
+def induction(model: Any, vocabulary: int, span: int, first: int = 19) -> tuple[float, float]:
+    """Nats per token of a random sequence, and of the same sequence when it comes again right behind itself.
+
+    Nothing but copying can lower the second below the first, which is about the logarithm of the vocabulary's size.
+    """
+    once = torch.randint(first, vocabulary, (_INDUCTION_ROWS, span), generator=torch.Generator().manual_seed(0))
+    ids = torch.cat([once, once], dim=1).to(model.device)
+    logits = model(input_ids=ids, use_cache=False).logits[:, :-1].float()
+    losses = functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none").view(len(ids), -1)
+    return float(losses[:, : span - 1].mean()), float(losses[:, span:].mean())
+
+
+def target_losses(model: Any, builder: PromptBuilder, held_out: Sequence[HeldOut]) -> list[tuple[float, float, int]]:
+    """Per blank: summed nats of its target without context, with it, and the number of target tokens.
+
+    The end token counts as a part of the target; a target is cut to the tokens that completion may generate.
+    """
+    return [_target_loss(model, builder, one) for one in held_out]
+
+
+@torch.no_grad()
+def _target_loss(model: Any, builder: PromptBuilder, held_out: HeldOut) -> tuple[float, float, int]:
+    blank = held_out.blank
+    in_file = builder.in_file(blank.left, blank.right)
+    cross_file = builder.cross_file([ranked.chunk for ranked in held_out.context.chunks], "#")
+    target = [*builder.encode(blank.target)[: builder.budgets.generated(blank.kind) - 1], builder.end_id]
+    without, with_context = (
+        _continuation_loss(model, builder.prompt(in_file, context), target) for context in (None, cross_file)
+    )
+    return without, with_context, len(target)
+
+
+def _continuation_loss(model: Any, prompt: list[int], target: list[int]) -> float:
+    ids = torch.tensor([prompt + target], device=model.device)
+    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
+    return float(functional.cross_entropy(logits, ids[0, len(prompt) :], reduction="sum"))
+
+
+def measure(
+    loaded: LoadedModel, builder: PromptBuilder, held_out: Sequence[HeldOut], completed: int
+) -> dict[str, float]:
+    """All probes as one flat record; without held-out blanks only induction is measured."""
+    vocabulary = loaded.model.config.vocab_size
+    record: dict[str, float] = {}
+    for span in (48, 400):
+        fresh, again = induction(loaded.model, vocabulary, span)
+        record |= {f"random_{span}": fresh, f"repeated_{span}": again}
+    if held_out:
+        losses = np.array(target_losses(loaded.model, builder, held_out))
+        tokens = losses[:, 2].sum()
+        record |= {
+            "nll_without": float(losses[:, 0].sum() / tokens),
+            "nll_with": float(losses[:, 1].sum() / tokens),
+            "likelier_with": float((losses[:, 1] < losses[:, 0]).mean()),
+        }
+    if completed and held_out:
+        record |= completions(loaded, held_out[:completed])
+    return record
+
+
+def completions(loaded: LoadedModel, held_out: Sequence[HeldOut]) -> dict[str, float]:
+    """Edit similarity of greedy completions without and with context, and how often context changed it."""
+    requests = [ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks)) for one in held_out]
+    arms = complete_arms(loaded, requests, progress=False)
+    pairs = np.array(
+        [
+            [
+                edit_similarity(postprocess(one.blank, text), one.blank.target)
+                for text in (arm.text_without, arm.text_with)
+            ]
+            for one, arm in zip(held_out, arms, strict=True)
+        ]
+    )
+    return {
+        "completed": float(len(pairs)),
+        "es_without": float(pairs[:, 0].mean()),
+        "es_with": float(pairs[:, 1].mean()),
+        "better_with": float((pairs[:, 1] > pairs[:, 0]).mean()),
+        "worse_with": float((pairs[:, 1] < pairs[:, 0]).mean()),
+    }

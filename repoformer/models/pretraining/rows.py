@@ -1,0 +1,113 @@
+"""Rows of tokens for the optimiser, put together anew at each step from the token file.
+
+A row starts with one document of the kind that the mixture draws, ends it with the end token, and is filled with parts
+of plain files. Nothing depends on a state: row ``i`` of step ``s`` is the same after every resumption.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from repoformer.models.pretraining.recipe import Mixture, Phase
+from repoformer.models.pretraining.token_file import BlankTokens, TokenFile
+from repoformer.prompt.budgets import COMPLETION
+from repoformer.prompt.builder import InFile, PromptBuilder
+from repoformer.seeding import generator
+
+_BUDGETS = COMPLETION["pocket"]
+_SHORTEST_FILLING = 16
+_TRIES = 8
+
+
+class RowMaker:
+    """Draws the rows of optimiser steps."""
+
+    def __init__(self, tokens: TokenFile, builder: PromptBuilder, mixture: Mixture, seed: int) -> None:
+        self._tokens = tokens
+        self._builder = builder
+        self._seed = seed
+        self._kinds = [
+            (self._plain, mixture.plain),
+            (self._infill, mixture.infill),
+            (self._infill_with_context, mixture.infill_with_context),
+            (self._copy, mixture.copies),
+        ]
+        self._file_weights = np.cumsum(np.diff(tokens.files.ends, prepend=0))
+
+    def batch(self, step: int, phase: Phase) -> npt.NDArray[np.int64]:
+        """Token ids [rows, length] of one step."""
+        rows = [self._row(generator(self._seed, "row", step, row), phase.length) for row in range(phase.rows)]
+        return np.array(rows, dtype=np.int64)
+
+    def _row(self, rng: random.Random, length: int) -> list[int]:
+        kinds, shares = zip(*self._kinds, strict=True)
+        (kind,) = rng.choices(kinds, shares)
+        row = [*kind(rng, length)]
+        while len(row) < length:
+            row += self._plain(rng, max(length - len(row), _SHORTEST_FILLING))
+        return row[:length]
+
+    # -- documents ---------------------------------------------------------------------------------------------------
+
+    def _plain(self, rng: random.Random, length: int) -> list[int]:
+        """A part of a file, drawn by the token; half of the parts start where the file does."""
+        place = rng.randrange(self._tokens.files.ids.size)
+        position = int(np.searchsorted(self._file_weights, place, side="right"))
+        file = self._tokens.files[position]
+        start = rng.randrange(max(1, len(file) - length)) if rng.random() < 0.5 else 0
+        part = file[start : start + length].tolist()
+        return [*part, self._builder.end_id] if start + length >= len(file) else part
+
+    def _copy(self, rng: random.Random, length: int) -> list[int]:
+        """Code, then some of the same code again after a gap of other code, and so on until the row is full."""
+        row: list[int] = []
+        while len(row) < length:
+            span = self._plain(rng, rng.randrange(8, max(9, length // 4)))
+            gap = self._plain(rng, rng.randrange(1, max(2, length // 4)))
+            row += [*span, *gap, *span]
+        return row
+
+    def _infill(self, rng: random.Random, length: int) -> list[int]:
+        return self._document(self._blank(rng, length), length, with_context=False)
+
+    def _infill_with_context(self, rng: random.Random, length: int) -> list[int]:
+        return self._document(self._blank(rng, length), length, with_context=True)
+
+    def _blank(self, rng: random.Random, length: int) -> BlankTokens:
+        """A blank whose target leaves most of the row to its context."""
+        for _ in range(_TRIES):
+            blank = self._tokens.blank(rng.randrange(self._tokens.blanks))
+            if len(blank.target) <= length // 3:
+                return blank
+        return blank._replace(target=blank.target[: length // 3])
+
+    def _document(self, blank: BlankTokens, length: int, *, with_context: bool) -> list[int]:
+        """A blank in the ``base`` prompt, with target and end token; in a short row its contexts shrink alike."""
+        room = length - len(blank.target) - 5
+        left, right, cross_file = shares_of(room, with_context=with_context)
+        context = blank.cross_file[:cross_file].tolist() if with_context else None
+        in_file = InFile(
+            tuple(blank.left[max(0, len(blank.left) - left) :].tolist()), tuple(blank.right[:right].tolist())
+        )
+        return [*self._builder.prompt(in_file, context), *blank.target.tolist(), self._builder.end_id]
+
+
+def shares_of(room: int, *, with_context: bool) -> tuple[int, int, int]:
+    """Budgets of left, right and cross-file context in ``room`` tokens, in the proportion of completion time."""
+    wanted = (_BUDGETS.left, _BUDGETS.right, _BUDGETS.cross_file if with_context else 0)
+    shrink = min(1.0, room / sum(wanted))
+    left, right, cross_file = (int(part * shrink) for part in wanted)
+    return left, right, cross_file
+
+
+def shifted_positions(rng: random.Random, rows: int, length: int, positions: int) -> Sequence[Sequence[int]]:
+    """Position ids of a batch: half of the rows start at 0, where prompts start, the others anywhere that fits.
+
+    So every learned position is trained even while the rows are short.
+    """
+    starts = [rng.randrange(positions - length + 1) if rng.random() < 0.5 else 0 for _ in range(rows)]
+    return [range(start, start + length) for start in starts]
