@@ -14,7 +14,7 @@ from tqdm import tqdm
 from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Blank, Chunk
 from repoformer.inference.cached_pass import CachedPass
-from repoformer.inference.decision import read_decisions
+from repoformer.inference.decision import read_branch, read_decisions
 from repoformer.inference.stopping import TokenText, stop_for
 from repoformer.models.loading import LoadedModel
 from repoformer.prompt.builder import PromptBuilder, Style
@@ -169,7 +169,7 @@ def _branch(
     if not branches:
         return [], 0.0
     started = time.perf_counter()
-    read.append(branches)
+    read_branch(read, builder, branches)
     stops = [stop_for(builder, text, one.blank) for one in batch]
     read.decode(stops)
     return [stop.text for stop in stops], time.perf_counter() - started

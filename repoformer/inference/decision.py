@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
+from repoformer.inference.cached_pass import CachedPass
 from repoformer.prompt.builder import PromptBuilder
 
 
@@ -24,3 +26,15 @@ def read_decisions(next_logits: torch.Tensor, builder: PromptBuilder) -> list[De
     p_retrieve = next_logits.softmax(dim=-1)[:, builder.retrieve_id].tolist()
     greedy = (next_logits.argmax(dim=-1) == builder.retrieve_id).tolist()
     return [Decision(p, g) for p, g in zip(p_retrieve, greedy, strict=True)]
+
+
+def read_branch(read: CachedPass, builder: PromptBuilder, branches: Sequence[Sequence[int]]) -> None:
+    """Read on along the branch that was decided for, one per row and all of the same kind.
+
+    In the style of ablation A4 the branch without context holds no token of its own: it is whatever is not ``<cc>``.
+    """
+    if all(branches):
+        read.append(branches)
+    else:
+        retrieve = torch.tensor([builder.retrieve_id], device=read.next_logits.device)
+        read.next_logits = read.next_logits.index_fill(1, retrieve, float("-inf"))

@@ -39,6 +39,8 @@ def plain_completion(
     goes_on = True
     while goes_on:
         logits = loaded.model(torch.tensor([prompt + stop.tokens]), use_cache=False).logits[0, -1]
+        if builder.style == "after_middle" and not cross_file and not stop.tokens:
+            logits[builder.retrieve_id] = float("-inf")  # the first token is the decision, which was taken
         best, second = logits.topk(2)[0].tolist()
         narrowest = min(narrowest, best - second)
         goes_on = stop.take(int(logits.argmax()))
@@ -54,7 +56,7 @@ def shortened(requests: list[ArmRequest]) -> list[ArmRequest]:
     ]
 
 
-@pytest.mark.parametrize("style", ["base", "selective"])
+@pytest.mark.parametrize("style", ["base", "selective", "after_middle"])
 def test_both_arms_equal_completions_of_fresh_full_prompts(
     loaded: LoadedModel, shortened: list[ArmRequest], style: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
