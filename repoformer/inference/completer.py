@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from tqdm import tqdm
-
 from repoformer.code.languages import LANGUAGES
-from repoformer.code.reading import read_folder
 from repoformer.code.records import Blank, RankedChunk, RetrievedContext
-from repoformer.context.next_chunk import NextChunk
 from repoformer.errors import UserError
 from repoformer.inference.cached_pass import CachedPass
-from repoformer.inference.decision import read_decisions
+from repoformer.inference.decision import read_branch, read_decisions
 from repoformer.inference.insertion_point import InsertionPoint
 from repoformer.inference.policies import Policy, Threshold
 from repoformer.inference.stopping import Reason, TokenText, stop_for
+from repoformer.inference.working_tree import WorkingTree
 from repoformer.models.loading import LoadedModel, load_model
 
 NOTHING_TO_SHOW = "context was asked for, but the repository holds nothing else to show: completed without"
@@ -125,7 +121,7 @@ class SelectiveCompleter:
 
         chunks = context.chunks if context else ()
         cross_file = builder.cross_file((ranked.chunk for ranked in chunks), LANGUAGES[blank.language].comment)
-        read.append([builder.branch(cross_file)])
+        read_branch(read, builder, [builder.branch(cross_file)])
         stop = stop_for(builder, self._text, blank, lines)
         read.decode([stop])
         return Completion(
@@ -148,24 +144,3 @@ class SelectiveCompleter:
                 f"model {self.loaded.name!r} was not trained to decide, so the policy {policy.name!r} has nothing to "
                 "go by; use the policy 'never' or 'always', or fine-tune it with `repoformer train`"
             )
-
-
-class WorkingTree:
-    """Next-chunk context from a folder, which is read and indexed when context is first asked for."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def retrieve(self, blank: Blank) -> RetrievedContext:
-        """The chunks for a blank of this folder, best first."""
-        return self._index.retrieve(blank)
-
-    @cached_property
-    def _index(self) -> NextChunk:
-        # Shown only where it takes long enough to wonder.
-        with tqdm(total=2, desc="index repository", unit="step", delay=2, leave=False) as bar:
-            files = read_folder(self._root).files
-            bar.update()
-            index = NextChunk(files)
-            bar.update()
-        return index

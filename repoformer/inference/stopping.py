@@ -125,9 +125,8 @@ def _control_tokens(builder: PromptBuilder) -> frozenset[int]:
 def statement_ends_body(blank: Blank, before: str, indentation: str) -> bool:
     """Whether a statement at ``indentation`` after the lines ``before`` stands behind the function's body.
 
-    Asked of post-processing itself: the body so far is complete, and the statement is not counted in. That is false
-    inside brackets and strings, and where the body has a syntax error.
+    Asked of post-processing itself: the statement is not counted in. Inside brackets and strings, and where the body
+    has a syntax error or is still empty, it is.
     """
-    body = function_body(blank, before)
     after = before + indentation + "pass\n"
-    return body != before and function_body(blank, after) == body
+    return function_body(blank, after) == function_body(blank, before)

@@ -144,11 +144,11 @@ def test_context_comes_from_the_other_files(completer: SelectiveCompleter, repos
 def test_a_repository_is_read_once_and_only_when_asked(
     completer: SelectiveCompleter, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from repoformer.inference import completer as module
+    from repoformer.inference import working_tree
 
     read: list[Path] = []
-    original = module.read_folder
-    monkeypatch.setattr(module, "read_folder", lambda root: read.append(root) or original(root))
+    original = working_tree.source_paths
+    monkeypatch.setattr(working_tree, "source_paths", lambda root: read.append(root) or original(root))
     completer.complete_at(repository, "module_0.py:10", policy=Never())
     assert read == []
     first = completer.complete_at(repository, "module_0.py:10", policy=Always())
