@@ -7,11 +7,12 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from repoformer.code.records import Example
-from repoformer.code.storage import read_parquet
+from repoformer.code.storage import read_json, read_parquet
 from repoformer.errors import UserError
 from repoformer.seeding import generator
 from repoformer.training.sequence import Verbaliser
@@ -76,3 +77,10 @@ def fingerprint(data: Path) -> str:
             with open(part, "rb") as handle:
                 digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()[:16]
+
+
+def label_recipe(data: Path) -> dict[str, Any]:
+    """How the labels were made, from the card beside the assembled data; empty for data without one."""
+    card = data.parent / "data-card.json"
+    recipe = read_json(card)["recipe"] if card.exists() else {}
+    return {section: recipe[section] for section in ("retrieve", "label") if section in recipe}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import format_exc
@@ -24,7 +25,7 @@ from repoformer.code.storage import read_json, write_json
 from repoformer.config import write_run_record
 from repoformer.errors import UserError
 from repoformer.training.checkpoints import Checkpoints, Progress, check_same, keep_names_plain
-from repoformer.training.examples import fingerprint, read_examples
+from repoformer.training.examples import fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
 from repoformer.training.order import DataOrder
 from repoformer.training.packed_attention import attending_packed
@@ -132,6 +133,8 @@ def _start_processes(recipe: TrainRecipe) -> Accelerator:
             f"batch={recipe.batch} is not a multiple of {launched} processes times micro_batch={recipe.micro_batch}; "
             f"nearest is batch={max(1, round(recipe.batch / share)) * share}"
         )
+    # accelerate knows the option by its old name only.
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
     accelerator = Accelerator(
         mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
         gradient_accumulation_steps=recipe.batch // share,
@@ -217,7 +220,7 @@ def _export(
                 "style": start.objective.style,
                 "thresholds": validation.thresholds if validation else {},
                 "thresholds_from": threshold_origin(validation) if validation and validation.thresholds else "",
-                "labels": {"threshold": recipe.label_threshold},
+                "labels": {"threshold": recipe.label_threshold, **label_recipe(recipe.data)},
             }
         )
         card = model_card(recipe, settings, step, validation)

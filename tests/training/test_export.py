@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from repoformer.code.storage import write_json
 from repoformer.models.loading import load_model
 from repoformer.models.settings import load_settings
 from repoformer.training import loop
@@ -52,6 +54,17 @@ def test_settings_say_how_it_was_trained(make_recipe: Any, objective: str) -> No
     assert bool(settings.thresholds) == OBJECTIVES[recipe.objective].decides
     assert ("validation examples at step 6" in settings.thresholds_from) == OBJECTIVES[recipe.objective].decides
     load_model(recipe.out).builder()
+
+
+def test_how_the_labels_were_made_goes_along(make_recipe: Any, data_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(data_folder, tmp_path / "data" / "assemble")
+    made = {"label": {"model": "pocket"}, "retrieve": {"top": 3}, "seed": 0}
+    write_json(tmp_path / "data" / "data-card.json", {"recipe": made})
+    recipe = make_recipe(data=str(tmp_path / "data" / "assemble"))
+    train(recipe)
+    settings = load_settings(recipe.out)
+    assert settings is not None
+    assert settings.labels == {"threshold": 0.0, "label": {"model": "pocket"}, "retrieve": {"top": 3}}
 
 
 def test_fine_tuning_goes_on_from_a_fine_tuned_model(recipe: TrainRecipe, make_recipe: Any, tmp_path: Path) -> None:
