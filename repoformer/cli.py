@@ -10,15 +10,16 @@ import argparse
 import errno
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from repoformer.errors import UserError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, or 2 after one line on stderr for what a user can put right."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parse(argv)
     try:
-        return int(arguments.run(arguments) or 0)
+        return arguments.run(arguments) or 0
     except UserError as error:
         print(f"repoformer: {error}", file=sys.stderr)
         return 2
@@ -35,8 +36,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise
 
 
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    # argparse takes no positional after an option once a list of them has begun: overrides may stand anywhere.
+    if rest and (not hasattr(arguments, "overrides") or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        arguments.overrides = [*arguments.overrides, *rest]
+    return arguments
+
+
 def _parser() -> argparse.ArgumentParser:
-    from repoformer import quickstart
     from repoformer.data_pipeline import cli as data
     from repoformer.eval import cli as evaluation
     from repoformer.inference import cli as complete
@@ -46,14 +57,27 @@ def _parser() -> argparse.ArgumentParser:
         prog="repoformer", description="Code completion that retrieves only when it helps."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module, summary in (
-        ("quickstart", quickstart, "label, train and evaluate a small model on real code, then show the report"),
-        ("data", data, "make training data from repositories"),
-        ("train", train, "fine-tune a fill-in-the-middle model to decide when to retrieve"),
-        ("complete", complete, "complete code at a place in a repository"),
-        ("eval", evaluation, "evaluate retrieval policies"),
+    for name, add_arguments, run, summary in (
+        ("quickstart", _quickstart_arguments, _quickstart, "label, train and evaluate a small model on real code"),
+        ("data", data.add_arguments, data.run, "make training data from repositories"),
+        ("train", train.add_arguments, train.run, "fine-tune a fill-in-the-middle model to decide when to retrieve"),
+        ("complete", complete.add_arguments, complete.run, "complete code at a place in a repository"),
+        ("eval", evaluation.add_arguments, evaluation.run, "compare retrieval policies on held-out repositories"),
     ):
         command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        add_arguments(command)
+        command.set_defaults(run=run)
     return parser
+
+
+def _quickstart_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", type=Path, nargs="?", default=Path("recipes/quickstart.yaml"))
+    parser.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="for example data.sample.chunks_per_repository=40"
+    )
+
+
+def _quickstart(arguments: argparse.Namespace) -> None:
+    from repoformer.quickstart import quickstart
+
+    quickstart(arguments.recipe, arguments.overrides)

@@ -1,0 +1,36 @@
+"""Every recipe that comes along is read by the parser that its command uses, so none rots."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from repoformer.config import load_recipe
+
+ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = {
+    "data": "repoformer.data_pipeline.recipe:DataRecipe",
+    "train": "repoformer.training.recipe:TrainRecipe",
+    "eval": "repoformer.eval.recipe:EvalRecipe",
+    "pocket/corpus.yaml": "repoformer.models.pretraining.corpus:Corpus",
+    "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
+    "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
+    "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",
+}
+RECIPES = sorted(path.relative_to(ROOT / "recipes") for path in (ROOT / "recipes").rglob("*.yaml"))
+
+
+def kind(recipe: Path) -> str:
+    return recipe.as_posix() if recipe.as_posix() in SCHEMAS else recipe.parts[0]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_a_shipped_recipe_loads(recipe: Path) -> None:
+    module, _, name = SCHEMAS[kind(recipe)].partition(":")
+    load_recipe(getattr(importlib.import_module(module), name), ROOT / "recipes" / recipe)
+
+
+def test_there_is_a_recipe_of_each_kind() -> None:
+    assert {kind(recipe) for recipe in RECIPES} == set(SCHEMAS)
