@@ -114,7 +114,7 @@ def _control_tokens(builder: PromptBuilder) -> frozenset[int]:
     """What ends a completion: a hole in a file holds no control token, so each of them does, not the end token only."""
     # Some families register theirs as ordinary added tokens: those the prompt is made of are named one by one.
     of_prompt = {builder.end_id, builder.prefix_id, builder.suffix_id, builder.middle_id, *builder.begin_ids}
-    if builder.style == "selective":
+    if builder.style != "base":
         of_prompt |= {builder.retrieve_id, builder.eof_id}
     if builder.dialect.file_separator:
         of_prompt.add(token_id(builder.tokenizer, builder.dialect.file_separator))
