@@ -61,8 +61,6 @@ def train(recipe: TrainRecipe) -> TrainResult:
     # Processes
     accelerator = _start_processes(recipe)
     main = accelerator.is_main_process
-    if main:
-        write_run_record(recipe.out, recipe)
 
     # Model, data
     start = start_from(recipe)
@@ -78,6 +76,8 @@ def train(recipe: TrainRecipe) -> TrainResult:
     loss_model, optimizer = accelerator.prepare(loss_model, build_optimizer(loss_model, recipe))
     checkpoints = Checkpoints(recipe.out / "checkpoints", recipe.keep_checkpoints)
     step = _resume(accelerator, checkpoints, settings, recipe.out)
+    if main:
+        write_run_record(recipe.out, recipe)
     stepper = Stepper(accelerator, loss_model, optimizer, start.verbalise, examples.examples, order, recipe)
     validator = Validator(accelerator, loss_model, start.verbalise, held_out.examples, recipe)
     tracker = Tracker(recipe, step, main=main)
@@ -156,11 +156,12 @@ def _start_processes(recipe: TrainRecipe) -> Accelerator:
 
 def _finished(out: Path, settings: dict[str, Any]) -> TrainResult | None:
     """The result of a run that is through already."""
-    if not (out / FINISHED).exists():
+    if not ((out / FINISHED).exists() and (out / "config.json").exists()):
         return None
     record = read_json(out / FINISHED)
     check_same(record["settings"], settings, out)
-    print(f"{out}: already finished at step {record['step']}; nothing to do", file=sys.stderr)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"{out}: already finished at step {record['step']}; nothing to do", file=sys.stderr)
     return TrainResult(out, record["step"], True, record["validation"])
 
 

@@ -130,6 +130,16 @@ def test_a_finished_run_does_nothing_again(make_recipe: Any, capsys: pytest.Capt
     assert {path: path.stat().st_mtime_ns for path in recipe.out.rglob("*")} == written
 
 
+def test_a_finished_run_whose_model_is_gone_exports_it_again(make_recipe: Any) -> None:
+    recipe = make_recipe()
+    train(recipe)
+    before = weights(recipe.out)
+    for name in ("config.json", "model.safetensors"):
+        (recipe.out / name).unlink()
+    assert train(recipe).finished
+    assert all(torch.equal(before[name], value) for name, value in weights(recipe.out).items())
+
+
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_changed_recipe_is_refused_and_its_keys_named(make_recipe: Any, before_step: Any, finished: bool) -> None:
     if not finished:
@@ -142,6 +152,7 @@ def test_a_changed_recipe_is_refused_and_its_keys_named(make_recipe: Any, before
         train(make_recipe(learning_rate=0.02))
     with pytest.raises(UserError, match="lambda was 1.0, is now 0.5"):
         train(make_recipe(**{"lambda": 0.5}))
+    assert json.loads((make_recipe().out / "run.json").read_text())["config"]["learning_rate"] == 0.01
 
 
 def test_changed_data_are_refused(make_recipe: Any, tmp_path: Path, make_examples: Any) -> None:

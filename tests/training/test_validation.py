@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repoformer.code.records import Example, Kind
-from repoformer.code.storage import read_parquet
+from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.models.loading import load_model
 from repoformer.training.loop import train
 from repoformer.training.thresholds import ENOUGH, choose_thresholds
@@ -64,6 +66,26 @@ def test_one_label_class_is_told_not_measured(make_recipe: Any) -> None:
     assert result.validation["auroc"] is None
     assert "one label class" in result.validation["not_measured"]["auroc"]
     assert "no auroc: context helps no blank" in (recipe.out / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("objective", "learns"), [("selective", True), ("no_evaluation", False)])
+def test_the_decision_is_learnt_from_l_eval(
+    make_recipe: Any, make_examples: Any, tmp_path: Path, objective: str, learns: bool
+) -> None:
+    """One token of the left context says whether context helps; without L_eval nobody asks for it (ablation A2)."""
+    for split, seed, number in (("train", 3, 64), ("validation", 4, 32)):
+        examples = [
+            replace(
+                one, gain=0.5 if place % 2 else -0.5, left=(*one.left[:5], 99 if place % 2 else 98), cross_file=(50,)
+            )
+            for place, one in enumerate(make_examples(number, seed=seed))
+        ]
+        write_parquet(tmp_path / "data" / split / "part-00000-of-00001.parquet", examples)
+    recipe = make_recipe(data=str(tmp_path / "data"), objective=objective, epochs=12, batch=8, micro_batch=8)
+    result = train(recipe)
+    assert result.validation is not None
+    assert (result.validation["auroc"] > 0.95) == learns
+    assert (result.validation["L_eval"] < 0.3) == learns
 
 
 @given(p_values)
