@@ -144,7 +144,8 @@ def _known_keys(schema: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
                 following += _models_in(fields[part].annotation)
         # A position in a list, or the tag of a union's variant, stays among the same candidates.
         candidates = following or candidates
-    return sorted({name for candidate in candidates for name in candidate.model_fields})
+    fields = [item for candidate in candidates for item in candidate.model_fields.items()]
+    return sorted({field.alias or name for name, field in fields})
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -311,19 +311,20 @@ def test_bfloat16_trains_float32_weights_to_nearly_the_same_loss(make_recipe: An
     assert {value.dtype for value in weights(other.out).values()} == {torch.float32}
 
 
-def test_two_processes_train_what_one_trains(make_recipe: Any, tmp_path: Path) -> None:
-    """Two forward passes each in place of four."""
+@pytest.mark.parametrize("processes", [2, 4])
+def test_several_processes_train_what_one_trains(make_recipe: Any, tmp_path: Path, processes: int) -> None:
+    """Two or one forward passes each in place of four."""
     one = make_recipe(out=str(tmp_path / "one"), micro_batch=1)
-    two = make_recipe(out=str(tmp_path / "two"), micro_batch=1, processes=2)
+    several = make_recipe(out=str(tmp_path / "several"), micro_batch=1, processes=processes)
     train(one)
-    debug_launcher(train_in_a_fork, (two, tmp_path), num_processes=2)
-    assert losses(two.out) == pytest.approx(losses(one.out), rel=1e-5)
-    validated = [[line["validation"] for line in metrics(run.out) if "validation" in line] for run in (one, two)]
+    debug_launcher(train_in_a_fork, (several, tmp_path), num_processes=processes)
+    assert losses(several.out) == pytest.approx(losses(one.out), rel=1e-5)
+    validated = [[line["validation"] for line in metrics(run.out) if "validation" in line] for run in (one, several)]
     for alone, together in zip(*validated, strict=True):
         for name in ("loss", "L_gen", "L_eval", "auroc", "average_precision"):
             assert together[name] == pytest.approx(alone[name], rel=1e-5)
     ids = torch.arange(40, 100)[None]
-    logits = [load_model(run.out).model(input_ids=ids).logits for run in (one, two)]
+    logits = [load_model(run.out).model(input_ids=ids).logits for run in (one, several)]
     torch.testing.assert_close(logits[0], logits[1], rtol=1e-3, atol=1e-3)
 
 

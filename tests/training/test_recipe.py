@@ -38,6 +38,7 @@ def test_off_without_quotes_is_off() -> None:
         ({"batch": 6, "micro_batch": 4}, "batch=6 is not a multiple of micro_batch=4"),
         ({"batch": 8, "micro_batch": 2, "processes": 3}, r"batch=8 .* micro_batch=2 \* processes=3"),
         ({"learning_rat": 1}, "did you mean learning_rate"),
+        ({"lamda": 1}, r"did you mean lambda\?"),
         ({"objective": "selektive"}, "objective: .*'selective'"),
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"dropout": 1.0}, "dropout"),
