@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from repoformer.errors import UserError
+from repoformer.inference.cli import printable
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.run(arguments) or 0
     except UserError as error:
-        print(f"repoformer: {error}", file=sys.stderr)
+        print(printable(f"repoformer: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("repoformer: interrupted; run the same command again to go on", file=sys.stderr)

@@ -104,10 +104,13 @@ def read_plan(recipe: Path, overrides: Sequence[str]) -> Plan:
     from repoformer.eval.recipe import EvalRecipe
 
     nested: dict[str, list[str]] = {"pretrain": [], "data": [], "train": [], "eval": []}
-    own = []
+    own: list[str] = []
     for override in overrides:
         section, dot, rest = override.partition(".")
-        (nested[section] if dot and section in nested else own).append(rest if dot and section in nested else override)
+        if dot and section in nested:
+            nested[section].append(rest)
+        else:
+            own.append(override)
     quick = load_recipe(QuickstartRecipe, recipe, own)
     base, out = recipe.parent, quick.out
     scratch = quick.model == SCRATCH

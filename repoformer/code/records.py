@@ -185,7 +185,7 @@ T = TypeVar("T")
 
 def to_row(record: Any) -> dict[str, Any]:
     """The record as plain values for Parquet or JSON, with its schema version under ``schema``."""
-    return {"schema": record.schema} | _plain(record)
+    return {"schema": record.schema, **_plain(record)}
 
 
 def from_row(cls: type[T], row: Mapping[str, Any], where: str = "record") -> T:
