@@ -1,1 +1,1 @@
-"""Evaluation of retrieval policies: generate, score, report."""
+"""Evaluation of retrieval policies: retrieve, generate, score, report."""

@@ -85,7 +85,7 @@ def parts_of(stage: Path) -> list[Path]:
     """
     parts = sorted(stage.glob("part-[0-9]*-of-[0-9]*.parquet"))
     if not parts:
-        raise UserError(f"{stage}: no part-00000-of-*.parquet in this folder; run the data stages first (`repoformer data run`)")
+        raise UserError(f"{stage}: no part-00000-of-*.parquet here; run the data stages first (`repoformer data run`)")
     wanted = int(parts[0].stem.rpartition("-of-")[2])
     finished = sum(part.with_suffix(".done.json").is_file() for part in parts)
     if finished < wanted:

@@ -80,4 +80,5 @@ def _taken(outcomes: Outcomes, retrieved: Floats) -> dict[str, Any]:
 
 
 def _rounded(values: Floats) -> list[float]:
-    return [round(value, 4) for value in values.tolist()]
+    """To four digits that count: probabilities of a model that hardly ever asks differ in the millionths."""
+    return [float(f"{value:.4g}") for value in values.tolist()]

@@ -9,9 +9,14 @@ from .outcomes import SCOPE_ALL
 
 Json = Mapping[str, Any]
 
+LEAD = 3
+
 
 def headline(summary: Json) -> list[str]:
-    """About the first model that decides, at its own thresholds, over all blanks; else about context itself."""
+    """About the first model that decides, at its own thresholds, over all blanks; else about context itself.
+
+    The first ``LEAD`` sentences are what to take away, the others support them.
+    """
     model = next((model["name"] for model in summary["models"] if model["decides"]), None)
     return list(_on_context(summary) if model is None else _on_selection(summary, model))
 
@@ -20,10 +25,15 @@ def verdict(difference: Json) -> str:
     """A difference in edit similarity in words; one whose interval holds zero is not called better or worse."""
     mean, low, high = difference["mean"], difference["low"], difference["high"]
     if low is None or high is None:
-        return f"a difference of {mean:+.3f} ES without an interval"
+        return f"different by {signed(mean)} ES, without an interval"
     if low > 0 or high < 0:
-        return f"{abs(mean):.3f} ES {'better' if mean > 0 else 'worse'} (95 % interval {low:+.3f} to {high:+.3f})"
-    return f"not to be told apart in ES ({mean:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
+        return f"{abs(mean):.3f} ES {'better' if mean > 0 else 'worse'} (95 % interval {signed(low)} to {signed(high)})"
+    return f"not to be told apart in ES ({signed(mean)}, 95 % interval {signed(low)} to {signed(high)})"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, as it shows everywhere."""
+    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _on_selection(summary: Json, model: str) -> Iterator[str]:
@@ -33,20 +43,15 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
         f"On {own['n']} blanks of {own['repositories']} held-out repositories, {model} at its own thresholds retrieves "
         f"for {own['share_retrieved']:.0%} and reaches an edit similarity of {own['es']:.3f}."
     )
-    yield f"Against always retrieving it is {verdict(own['versus_always']['es'])};"
-    yield f"against never, {verdict(own['versus_never']['es'])}."
+    yield (
+        f"Against always retrieving it is {verdict(own['versus_always']['es'])}; "
+        f"against never, {verdict(own['versus_never']['es'])}."
+    )
     compared = {
         (each["other_model"], each["other_policy"]): each["differences"]["es"]
         for each in summary["comparisons"]
         if each["model"] == model and each["scope"] == SCOPE_ALL
     }
-    yield (
-        f"A coin that retrieves as often reaches {random['es']:.3f}; the decisions are "
-        f"{verdict(compared[model, 'random'])}."
-    )
-    yield f"Perfect selection between the same completions would reach {oracle['es']:.3f}."
-    if own["seconds"] is not None:
-        yield f"A completion takes {own['seconds']:.3f} s, with always retrieving {always['seconds']:.3f} s."
     control = summary["control"]
     if control is None:
         yield "There is no FIM-only control, so nothing is known about what selection adds to fine-tuning."
@@ -55,6 +60,13 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
             "Against the FIM-only control that always retrieves, which is what selection has to beat, it is "
             f"{verdict(compared[control, 'always'])}."
         )
+    yield (
+        f"A coin that retrieves as often reaches {random['es']:.3f}; the decisions are "
+        f"{verdict(compared[model, 'random'])}."
+    )
+    yield f"Perfect selection between the same completions would reach {oracle['es']:.3f}."
+    if own["seconds"] is not None:
+        yield f"A completion takes {own['seconds']:.3f} s, with always retrieving {always['seconds']:.3f} s."
 
 
 def _on_context(summary: Json) -> Iterator[str]:

@@ -73,14 +73,20 @@ def _on_decisions(name: str, model: dict[str, Any]) -> Iterator[str]:
     if model["paper_thresholds"]:
         kinds = " and ".join(model["paper_thresholds"])
         yield f"{name}: it has no threshold of its own for {kinds}; the paper's was used, chosen for other models."
-    for scope, quality in model["decisions"].items():
-        where = "" if scope == SCOPE_ALL else f" ({scope})"
-        if quality["auroc"]["reason"]:
-            yield f"{name}{where}: AUROC and average precision are undefined: {quality['auroc']['reason']}."
-        if len(set(quality["p_retrieve"]["helped"] + quality["p_retrieve"]["not_helped"])) == 1:
-            yield f"{name}{where}: P(<cc>) is the same for every blank: no threshold can select among them."
-        for policy, taken in quality["policies"].items():
-            if taken["abstained"] == quality["n"]:
-                yield f"{name}{where}: {policy} never retrieves: it is the policy never."
-            elif not taken["abstained"]:
-                yield f"{name}{where}: {policy} retrieves for every blank: it is the policy always."
+    overall = list(_on_quality(model["decisions"][SCOPE_ALL]))
+    yield from (f"{name}: {remark}" for remark in overall)
+    for kind, quality in model["decisions"].items():
+        # What holds for all blanks holds for each kind.
+        yield from (f"{name} ({kind}): {remark}" for remark in _on_quality(quality) if remark not in overall)
+
+
+def _on_quality(quality: dict[str, Any]) -> Iterator[str]:
+    if quality["auroc"]["reason"]:
+        yield f"AUROC and average precision are undefined: {quality['auroc']['reason']}."
+    if len(set(quality["p_retrieve"]["helped"] + quality["p_retrieve"]["not_helped"])) == 1:
+        yield "P(<cc>) is the same for every blank: no threshold can select among them."
+    for policy, taken in quality["policies"].items():
+        if taken["abstained"] == quality["n"]:
+            yield f"{policy} never retrieves: it is the policy never."
+        elif not taken["abstained"]:
+            yield f"{policy} retrieves for every blank: it is the policy always."

@@ -12,7 +12,7 @@ from repoformer.report.instances import instances
 from repoformer.report.page import Cell, Html, Page, facts, note, paragraph, side_by_side, table
 from repoformer.report.plots import histogram, line_plot, reliability
 
-from .headline import headline
+from .headline import LEAD, headline, signed
 from .outcomes import SCOPE_ALL
 
 Json = Mapping[str, Any]
@@ -30,12 +30,13 @@ _DECISION_HEADERS = (
     *("policy", "abstained", "abstention precision", "F1"),
 )
 _HOW_TO_READ_ROWS = (
-    "EM: exact match, lines stripped. ES: edit similarity, 1 − Levenshtein / longest. Retrieved: share of blanks that "
-    "take context. Seconds: mean of one completion on a warm model with the repository's index at hand, over the "
-    "measured blanks: prefill of the file's text with the decision read at its end, then generation, with retrieval "
-    "before it where the policy retrieves. Differences: to the same model under that policy, paired, with 95 % "
-    "intervals over resampled repositories. Random: the expectation of retrieving for as many blanks of each kind as "
-    "threshold does. Oracle: retrieves exactly where context raises ES."
+    "EM: exact match, lines stripped. ES: edit similarity, 1 − Levenshtein / longest. Retrieved: share of blanks for "
+    "which the policy retrieves. Seconds: mean of one completion on a warm model with the repository's index at hand, "
+    "over the measured blanks: prefill of the file's text with the decision read at its end, then generation, with "
+    "retrieval before it where the policy retrieves; models are timed one after the other, so compare within a model. "
+    "Differences: to the same model under that policy, paired, with 95 % intervals over resampled repositories. "
+    "Random: the expectation of retrieving for as many blanks of each kind as threshold does. Oracle: retrieves exactly "
+    "where context raises ES."
 )
 _HOW_TO_READ_EFFECTS = (
     "How many completions context makes better, leaves alone and makes worse, by edit similarity. Targets elsewhere: "
@@ -54,9 +55,10 @@ _HOW_TO_READ_CURVES = (
 
 def render(summary: Json) -> str:
     """The page. Every figure on it stands in ``summary``, which may come from ``summary.json``."""
-    page = Page("When to retrieve: evaluation", lead=" ".join(headline(summary)))
+    sentences = headline(summary)
+    page = Page("When to retrieve: evaluation", lead=" ".join(sentences[:LEAD]))
     page.section("Before you read the numbers", *_cautions(summary))
-    page.section("Policies", _tiles(summary), *_tables(summary))
+    page.section("Policies", _tiles(summary), *sentences[LEAD:], *_tables(summary))
     if summary["comparisons"]:
         page.section("Against a coin and other models", _comparisons(summary))
     deciding = [model for model in summary["models"] if model["decides"]]
@@ -318,11 +320,7 @@ def _difference(difference: Json | None) -> str | None:
     """Point and interval, with the sign of each."""
     if difference is None or difference["mean"] is None:
         return None
-    mean = _signed(difference["mean"])
+    mean = signed(difference["mean"])
     if difference["low"] is None:
         return f"{mean} (no interval: {difference['reason']})"
-    return f"{mean} [{_signed(difference['low'])}, {_signed(difference['high'])}]"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    return f"{mean} [{signed(difference['low'])}, {signed(difference['high'])}]"

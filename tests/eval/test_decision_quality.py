@@ -79,3 +79,8 @@ def test_the_histogram_holds_every_blank_once(blank_result: Any, outcomes_from: 
     spread = quality_of(outcomes_from(made))["p_retrieve"]
     assert np.allclose(sorted(spread["helped"] + spread["not_helped"]), [number / 7 for number in range(8)], atol=1e-4)
     assert len(spread["helped"]) == 4
+
+
+def test_tiny_probabilities_are_told_apart(blank_result: Any, outcomes_from: Make) -> None:
+    spread = quality_of(outcomes_from([blank_result(p=1.234e-6), blank_result(p=1.235e-6)]))["p_retrieve"]
+    assert spread["not_helped"] == [1.234e-6, 1.235e-6]

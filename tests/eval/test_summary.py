@@ -78,6 +78,13 @@ def test_a_constant_probability_is_said(blank_result: Any, summary_of: Any) -> N
     assert "P(<cc>) is the same for every blank" in said(summary_of([blank_result(p=0.4), blank_result(p=0.4)]))
 
 
+def test_what_holds_for_all_blanks_is_not_said_again_for_each_kind(blank_result: Any, summary_of: Any) -> None:
+    low = [blank_result(p=0.1), blank_result(p=0.2)]
+    assert said(summary_of(low)).count("threshold never retrieves") == 1
+    summary = summary_of([*low, blank_result(kind="function", p=0.9), blank_result(kind="function", p=0.1)])
+    assert said(summary).count("threshold never retrieves") == said(summary).count("(chunk): threshold never") == 1
+
+
 def test_edit_similarity_near_zero_is_said(blank_result: Any, summary_of: Any) -> None:
     assert "edit similarity is under" in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.02)]))
     assert "edit similarity is under" not in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.5)]))
