@@ -35,7 +35,7 @@ _HOW_TO_READ_ROWS = (
     "over the measured blanks: prefill of the file's text with the decision read at its end, then generation, with "
     "retrieval before it where the policy retrieves; models are timed one after the other, so compare within a model. "
     "Differences: to the same model under that policy, paired, with 95 % intervals over resampled repositories. "
-    "Random: the expectation of retrieving for as many blanks of each kind as threshold does. Oracle: retrieves exactly "
+    "Random: the expectation of retrieving for as many blanks of each kind as threshold does. Oracle: retrieves just "
     "where context raises ES."
 )
 _HOW_TO_READ_EFFECTS = (
