@@ -78,6 +78,8 @@ def _trainer(out_dir: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
     from transformers import AutoTokenizer
 
     data = out_dir / "data"
+    if not (data / "key.json").exists():
+        raise UserError(f"{data}: no tokenizer and token file; run the step `prepare` first")
     tokenizer = AutoTokenizer.from_pretrained(data / "tokenizer", local_files_only=True)
     tokens = load_tokens(data / "tokens.npz")
     held_out = read_parquet(HeldOut, data / "held_out.parquet")
