@@ -1,7 +1,8 @@
 """Recipes: YAML files loaded into typed, frozen configuration, with every mistake reported at once.
 
 Precedence: a field's default < the recipe < ``section.key=value`` on the command line. An override's value is parsed as
-YAML and then coerced by the field's type, so ``train.learning_rate=2e-5`` is a number.
+YAML and then coerced by the field's type, so ``train.learning_rate=2e-5`` is a number. A recipe may begin with
+``extends: other.yaml``, the path of another one from its own folder, and then says only what differs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from repoformer.errors import UserError
 
 Recipe = TypeVar("Recipe", bound="Section")
 
+_EXTENDS = "extends"
+
 
 class Section(BaseModel):
     """A part of a recipe: frozen, and strict about keys it does not know."""
@@ -36,18 +39,7 @@ class Section(BaseModel):
 
 def load_recipe(schema: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe at ``path`` with ``overrides`` applied; one :class:`UserError` names all that is wrong with it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path}: cannot read this recipe ({error}); see recipes/ for the ones that come along"
-        ) from None
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: a recipe is a mapping of keys to values, this is {type(values).__name__}")
+    values = _read(path)
     for override in overrides:
         _apply(values, override)
     return parse_recipe(schema, values, str(path))
@@ -83,6 +75,45 @@ def write_run_record(directory: Path, config: Section) -> None:
             "cpus": os.cpu_count(),
         },
     )
+
+
+def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The values of a recipe, over those of the recipe that it extends; ``above`` are those that led to it."""
+    chain = (*above, path.resolve())
+    if chain[-1] in above:
+        raise UserError(f"{path}: extends itself ({' -> '.join(one.name for one in chain)}); break the circle")
+    values = _read_alone(path, f" that {above[-1]} extends" if above else "")
+    base = values.pop(_EXTENDS, None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise UserError(f"{path}: {_EXTENDS}: the path of one recipe, from the folder of this one (got {base!r})")
+    return _laid_over(_read(path.parent / base, chain), values)
+
+
+def _read_alone(path: Path, whose: str) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: cannot read this recipe{whose} ({error}); see recipes/ for the ones that come along"
+        ) from None
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: a recipe is a mapping of keys to values, this is {type(values).__name__}")
+    return values
+
+
+def _laid_over(base: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Sections are merged key by key; every other value, a list too, replaces the base's."""
+    merged = dict(base)
+    for key, value in values.items():
+        sections = isinstance(value, dict) and isinstance(base.get(key), dict)
+        merged[key] = _laid_over(base[key], value) if sections else value
+    return merged
 
 
 def _apply(values: dict[str, Any], override: str) -> None:

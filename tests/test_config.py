@@ -103,6 +103,52 @@ def test_a_missing_recipe_is_one_line(tmp_path: Path) -> None:
         load_recipe(Small, tmp_path / "nowhere.yaml")
 
 
+def files(tmp_path: Path, **texts: str) -> Path:
+    """Writes ``name.yaml`` for each, two underscores being a folder; returns the first."""
+    paths = [tmp_path / f"{name.replace('__', '/')}.yaml" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return paths[0]
+
+
+def test_a_recipe_says_only_what_differs_from_the_one_it_extends(tmp_path: Path) -> None:
+    path = files(
+        tmp_path,
+        small__top="extends: ../middle.yaml\ntrain: {learning_rate: 0.5}\n",
+        middle="extends: base.yaml\nname: middle\nsources: [{kind: installed}]\n",
+        base="name: base\ntrain: {steps: 7}\nsources: [{kind: folder, path: p}, {kind: folder, path: q}]\n",
+    )
+    found = load_recipe(Small, path, ["train.steps=8"])
+    assert found == Small(
+        name="middle", train=Optimiser(learning_rate=0.5, steps=8), sources=[Installed(kind="installed")]
+    )
+
+
+def test_extending_changes_the_base_for_nobody_else(tmp_path: Path) -> None:
+    path = files(tmp_path, top="extends: base.yaml\ntrain: {steps: 8}\n", base="train: {steps: 7}\n")
+    assert load_recipe(Small, path).train.steps == 8
+    assert load_recipe(Small, tmp_path / "base.yaml").train.steps == 7
+
+
+def test_a_circle_of_recipes_is_named(tmp_path: Path) -> None:
+    path = files(tmp_path, one="extends: two.yaml\n", two="extends: three.yaml\n", three="extends: two.yaml\n")
+    with pytest.raises(UserError, match=r"two.yaml: extends itself \(one.yaml -> two.yaml -> three.yaml -> two.yaml\)"):
+        load_recipe(Small, path)
+
+
+def test_a_missing_base_is_named_with_the_recipe_that_extends_it(tmp_path: Path) -> None:
+    path = files(tmp_path, one="extends: gone.yaml\n")
+    with pytest.raises(UserError, match=r"gone.yaml: cannot read this recipe that .*one.yaml extends"):
+        load_recipe(Small, path)
+
+
+@pytest.mark.parametrize("value", ["[a.yaml, b.yaml]", "{}", "3"])
+def test_a_recipe_extends_one_other_at_most(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UserError, match="extends: the path of one recipe"):
+        load_recipe(Small, files(tmp_path, one=f"extends: {value}\n"))
+
+
 def test_the_hash_changes_with_a_value_and_with_nothing_else() -> None:
     first = Optimiser(steps=1)
     assert config_hash(first) == config_hash(Optimiser(steps=1))

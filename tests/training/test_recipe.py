@@ -10,15 +10,29 @@ import pytest
 from repoformer.config import load_recipe, parse_recipe
 from repoformer.errors import UserError
 from repoformer.training.cli import main
+from repoformer.training.objectives import OBJECTIVES
 from repoformer.training.recipe import TrainRecipe
 
-RECIPES = sorted((Path(__file__).resolve().parents[2] / "recipes" / "train").glob("*.yaml"))
+FOLDER = Path(__file__).resolve().parents[2] / "recipes" / "train"
+RECIPES = sorted(FOLDER.rglob("*.yaml"))
+ABLATIONS = sorted((FOLDER / "ablations").glob("*.yaml"))
 NEEDED = {"model": "m", "data": "d", "out": "o"}
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_every_recipe_that_comes_along_parses(path: Path) -> None:
     load_recipe(TrainRecipe, path)
+
+
+@pytest.mark.parametrize("path", ABLATIONS, ids=lambda path: path.name)
+def test_an_ablation_differs_by_its_objective_alone(path: Path) -> None:
+    ablation, original = load_recipe(TrainRecipe, path), load_recipe(TrainRecipe, FOLDER / "quickstart.yaml")
+    assert ablation.model_copy(update={"objective": "selective", "out": original.out}) == original
+
+
+def test_there_is_an_ablation_of_every_other_objective() -> None:
+    objectives = [load_recipe(TrainRecipe, path).objective for path in ABLATIONS]
+    assert sorted(objectives) == sorted(set(OBJECTIVES) - {"selective"})
 
 
 def test_lambda_goes_by_its_own_name() -> None:
