@@ -6,7 +6,7 @@ puts between the segments is its own affair: `Example` holds user text only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from repoformer.code.languages import LANGUAGES
@@ -16,10 +16,10 @@ from repoformer.config import config_hash
 from repoformer.prompt.budgets import COMPLETION, TRAINING, TrainingBudgets
 from repoformer.prompt.builder import PromptBuilder
 
-from .done import all_done
+from .done import done_of
 from .recipe import DataRecipe
 from .split import read_split
-from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+from .stage import Advance, Input, Shard, Stage, Stats, owned
 
 SIDES = ("train", "validation")
 
@@ -29,10 +29,10 @@ def settings(recipe: DataRecipe) -> Any:
     return recipe.model_dump(mode="json", include={"preset": True, "label": {"model"}})
 
 
-def inputs(recipe: DataRecipe) -> list[Input]:
+def inputs(shards: Sequence[Shard]) -> list[Input]:
     """The labelled blanks and the side of each repository. The model's files are in the labels' input."""
-    split = read_split(recipe)
-    stages = zip(shards_of(recipe), all_done("label", recipe), strict=True)
+    split = read_split(shards[0].recipe)
+    stages = zip(shards, done_of("label", shards), strict=True)
     return [
         Input(
             config_hash(done.output, done.input, owned(shard, split.train), owned(shard, split.validation)), done.rows

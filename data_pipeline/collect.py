@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from repoformer.code.storage import write_parquet
 from repoformer.config import config_hash
 
 from .recipe import DataRecipe, FolderSource
-from .stage import Advance, Input, Shard, Stage, Stats, shards_of
+from .stage import Advance, Input, Shard, Stage, Stats
 
 
 def candidates(recipe: DataRecipe) -> list[Candidate]:
@@ -34,10 +34,10 @@ def settings(recipe: DataRecipe) -> Any:
     )
 
 
-def inputs(recipe: DataRecipe) -> list[Input]:
+def inputs(shards: Sequence[Shard]) -> list[Input]:
     """Told from names, sizes and times of files, so that a second run need not read them again."""
-    offered = candidates(recipe)
-    return [_input([candidate for candidate in offered if shard.owns(candidate.id)]) for shard in shards_of(recipe)]
+    offered = candidates(shards[0].recipe)
+    return [_input([candidate for candidate in offered if shard.owns(candidate.id)]) for shard in shards]
 
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ class Done(Section):
     counts: dict[str, int]
     refused: list[tuple[str, str]]
     seconds: float
+    units: int = 0
+    """How much there was to do, as the progress bar counts; what is left of a run is estimated from it."""
     config: str
     """Hash of the settings of the stage."""
     input: str
@@ -33,11 +36,15 @@ class Done(Section):
 
 def is_done(stage: Stage, shard: Shard, given: Input) -> bool:
     """Whether the shard's parts are there and were made from the same settings and the same input."""
+    return has_settings(stage, shard) and read_done(shard.done(stage.name)).input == given.hash
+
+
+def has_settings(stage: Stage, shard: Shard) -> bool:
+    """Whether the shard's parts are there and were made from the same settings."""
     path = shard.done(stage.name)
     if not path.is_file() or not all(part.is_file() for part in stage.parts(shard)):
         return False
-    done = read_done(path)
-    return done.config == settings_hash(stage, shard.recipe) and done.input == given.hash
+    return read_done(path).config == settings_hash(stage, shard.recipe)
 
 
 def begin(stage: Stage, shard: Shard) -> None:
@@ -56,6 +63,7 @@ def finish(stage: Stage, shard: Shard, given: Input, stats: Stats, seconds: floa
         counts=_sorted(stats.counts),
         refused=sorted(stats.refused),
         seconds=round(seconds, 3),
+        units=given.units,
         config=settings_hash(stage, shard.recipe),
         input=given.hash,
         output=files_hash(stage.parts(shard)),
@@ -74,7 +82,12 @@ def read_done(path: Path) -> Done:
 
 def all_done(stage: str, recipe: DataRecipe) -> list[Done]:
     """The records of all shards of a finished stage, in order."""
-    return [read_done(shard.done(stage)) for shard in shards_of(recipe)]
+    return done_of(stage, shards_of(recipe))
+
+
+def done_of(stage: str, shards: Sequence[Shard]) -> list[Done]:
+    """The records of these shards of a stage, which must be finished."""
+    return [read_done(shard.done(stage)) for shard in shards]
 
 
 def settings_hash(stage: Stage, recipe: DataRecipe) -> str:

@@ -6,14 +6,14 @@ Both arms have the same budgets and the same untuned ``base`` prompt, and decode
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from repoformer.code.records import LabeledBlank
 from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.config import config_hash
 
-from .done import all_done
+from .done import done_of
 from .recipe import DataRecipe
 from .retrieve import BlankInContext
 from .stage import Advance, Input, Shard, Stage, Stats
@@ -31,13 +31,14 @@ def settings(recipe: DataRecipe) -> Any:
     return recipe.model_dump(mode="json", include={"preset": True, "label": {"model", "batch", "device"}})
 
 
-def inputs(recipe: DataRecipe) -> list[Input]:
+def inputs(shards: Sequence[Shard]) -> list[Input]:
     """The blanks in their contexts, and the model's files."""
     from repoformer.models.fingerprint import model_hash
     from repoformer.models.loading import model_folder
 
-    model = model_hash(model_folder(recipe.label.model, download=recipe.label.download))
-    return [Input(config_hash(done.output, model), done.rows) for done in all_done("retrieve", recipe)]
+    settings = shards[0].recipe.label
+    model = model_hash(model_folder(settings.model, download=settings.download))
+    return [Input(config_hash(done.output, model), done.rows) for done in done_of("retrieve", shards)]
 
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:

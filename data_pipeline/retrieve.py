@@ -19,10 +19,10 @@ from repoformer.context.leaks import CopyFinder
 from repoformer.context.next_chunk import NextChunk
 from repoformer.seeding import generator
 
-from .done import all_done
+from .done import done_of
 from .recipe import DataRecipe
 from .split import read_split
-from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+from .stage import Advance, Input, Shard, Stage, Stats, owned
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def settings(recipe: DataRecipe) -> Any:
     return recipe.model_dump(mode="json", include={"seed", "retrieve"})
 
 
-def inputs(recipe: DataRecipe) -> list[Input]:
+def inputs(shards: Sequence[Shard]) -> list[Input]:
     """The blanks, the files of their repositories, and which repositories are trained on."""
-    wanted = read_split(recipe).trained_on
-    stages = zip(shards_of(recipe), all_done("collect", recipe), all_done("sample", recipe), strict=True)
+    wanted = read_split(shards[0].recipe).trained_on
+    stages = zip(shards, done_of("collect", shards), done_of("sample", shards), strict=True)
     return [
         Input(config_hash(collected.output, sampled.output, owned(shard, wanted)), sampled.rows)
         for shard, collected, sampled in stages

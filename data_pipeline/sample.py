@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from repoformer.code.chunk_blanks import chunk_blanks
@@ -11,10 +11,10 @@ from repoformer.code.records import Blank, Repository
 from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.config import config_hash
 
-from .done import all_done
+from .done import done_of
 from .recipe import DataRecipe
 from .split import read_split
-from .stage import Advance, Input, Shard, Stage, Stats, owned, shards_of
+from .stage import Advance, Input, Shard, Stage, Stats, owned
 
 
 def settings(recipe: DataRecipe) -> Any:
@@ -22,11 +22,11 @@ def settings(recipe: DataRecipe) -> Any:
     return recipe.model_dump(mode="json", include={"seed", "sample"})
 
 
-def inputs(recipe: DataRecipe) -> list[Input]:
+def inputs(shards: Sequence[Shard]) -> list[Input]:
     """The collected repositories and which of them are kept."""
-    kept = read_split(recipe).sides
-    shards = zip(shards_of(recipe), all_done("collect", recipe), strict=True)
-    return [Input(config_hash(done.output, owned(shard, kept)), len(owned(shard, kept))) for shard, done in shards]
+    kept = read_split(shards[0].recipe).sides
+    collected = zip(shards, done_of("collect", shards), strict=True)
+    return [Input(config_hash(done.output, owned(shard, kept)), len(owned(shard, kept))) for shard, done in collected]
 
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:

@@ -9,7 +9,7 @@ A repository belongs to the same shard in every stage, by a hash of its name, so
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,8 +80,8 @@ class Stage:
     """Where its parts go, relative to OUT."""
     settings: Callable[[DataRecipe], Any]
     """The part of the recipe that its result depends on, as plain values."""
-    inputs: Callable[[DataRecipe], list[Input]]
-    """What each shard reads. Earlier stages and their settings are in here, as hashes of what they wrote."""
+    inputs: Callable[[Sequence[Shard]], list[Input]]
+    """What each of these shards reads. Earlier stages and their settings are in here, as hashes of what they wrote."""
     run_shard: Callable[[Shard, Advance], Stats]
 
     def parts(self, shard: Shard) -> list[Path]:
