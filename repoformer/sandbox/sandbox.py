@@ -1,0 +1,195 @@
+"""``Sandbox(limits).run(job)``: one command in a container, and what became of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal
+
+from .limits import Limits
+
+State = Literal["ended", "timeout", "memory", "output", "broken"]
+"""``ended`` by itself; stopped at a limit; or ``broken``: the container, not the code, could not do its work."""
+
+_GRACE = 10.0
+"""Seconds that the container gets beyond the limit to build its file system and to clean up."""
+_KEPT = 64 << 10
+"""Bytes of output that an outcome keeps: the last ones."""
+_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": _PATH,
+    "HOME": "/home",
+    "USER": "sandbox",
+    "LOGNAME": "sandbox",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+"""What every command finds in its environment, before what its job adds. Nothing of the caller's is passed on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command and what it may see. Host paths are absolute; paths of ``files`` lie in the repository."""
+
+    command: Sequence[str]
+    repository: Path | None = None
+    """Copied to ``/workspace``, where the command starts."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Texts that take the place of files in the copy."""
+    readable: Sequence[Path] = ()
+    """Shown at their own paths, read-only."""
+    writable: Mapping[str, Path] = field(default_factory=dict)
+    """Paths in the container, and the host's folders that stand there and keep what is written."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    report: str | None = None
+    """A file name: what the command writes to ``/report/NAME`` comes back."""
+    network: bool = False
+    """For installing what a repository needs, never for running completions."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job."""
+
+    state: State
+    code: int | None
+    """Exit code, or minus the signal, where the command ended by itself."""
+    seconds: float
+    peak: int
+    """The most memory that was seen in use, in bytes."""
+    output: str
+    """The last of standard output and error."""
+    report: str | None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the command ended by itself and well."""
+        return self.state == "ended" and self.code == 0
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Runs jobs, each in a container of its own; safe to use from several threads."""
+
+    limits: Limits = field(default_factory=Limits)
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` to its end or to the first limit. What the code does is an outcome, never an exception."""
+        started = time.monotonic()
+        reader, writer = os.pipe()
+        with open(reader, encoding="utf-8") as status:
+            try:
+                container = _start(writer)
+            finally:
+                os.close(writer)
+            with container:
+                _send(container, self._message(job))
+                deadline = started + self.limits.seconds + _GRACE
+                output, stopped = _collect(container, self.limits.output, deadline)
+                container.kill()  # the kernel ends everything in the container with it
+            told = status.read()
+        values: dict[str, Any] = json.loads(told) if told else {}
+        state = stopped or values.get("state", "broken")
+        return Outcome(
+            state=state,
+            code=values.get("code") if state == "ended" else None,
+            seconds=values.get("seconds", time.monotonic() - started),
+            peak=values.get("peak", 0),
+            output=output + (f"\n{values['detail']}" if "detail" in values else ""),
+            report=values.get("report"),
+        )
+
+    def _message(self, job: Job) -> dict[str, Any]:
+        for path in job.files:
+            if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+                raise ValueError(f"{path!r} does not lie in the repository")
+        return {
+            "command": list(job.command),
+            "environment": {**ENVIRONMENT, **job.environment},
+            "readable": _shown(job.readable),
+            "writable": {target: os.path.realpath(source) for target, source in job.writable.items()},
+            "repository": os.path.realpath(job.repository) if job.repository else None,
+            "files": dict(job.files),
+            "report": job.report,
+            "network": job.network,
+            "limits": dataclasses.asdict(self.limits),
+        }
+
+
+def interpreter_folders() -> list[Path]:
+    """What a job must see to run this very Python with the packages installed beside it."""
+    return [Path(sys.base_prefix), Path(sys.prefix)]
+
+
+def _start(status: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-m", "repoformer.sandbox.container", str(status)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=[status],
+        env={"PATH": _PATH, "LANG": "C.UTF-8"},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _send(container: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+    assert container.stdin is not None
+    try:
+        container.stdin.write(json.dumps(message).encode())
+        container.stdin.close()
+    except BrokenPipeError:
+        pass  # it ended before it read: the missing status says so
+
+
+def _collect(container: subprocess.Popen[bytes], limit: int, deadline: float) -> tuple[str, State | None]:
+    """The last of the output, and the limit at which the container had to be stopped from here."""
+    assert container.stdout is not None
+    tail: deque[bytes] = deque()
+    seen = 0
+    stopped: State | None = None
+    for piece in _pieces(container.stdout, deadline):
+        seen += len(piece)
+        tail.append(piece)
+        while sum(map(len, tail)) - len(tail[0]) > _KEPT:
+            tail.popleft()
+        if seen > limit:
+            stopped = "output"
+            break
+    if stopped is None and time.monotonic() >= deadline:
+        stopped = "timeout"
+    return b"".join(tail)[-_KEPT:].decode("utf-8", "replace"), stopped
+
+
+def _pieces(stream: IO[bytes], deadline: float) -> Any:
+    """What is written to ``stream``, until everybody who could write has ended or the deadline has passed."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0:
+            if selector.select(left):
+                piece = os.read(stream.fileno(), 1 << 16)
+                if not piece:
+                    return
+                yield piece
+
+
+def _shown(folders: Sequence[Path]) -> list[str]:
+    """Folders in an order in which none hides another: those that hold others first."""
+    paths = {str(path) for path in folders} | {os.path.realpath(path) for path in folders}
+    return sorted(paths)
