@@ -73,16 +73,22 @@ def quickstart(recipe: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     from repoformer.eval.runner import run as evaluate
     from repoformer.training.loop import train
 
+    import torch
+
     started = time.perf_counter()
     plan = read_plan(recipe, overrides)
-    workers = min(plan.data.shards, os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    workers = min(plan.data.shards, cores)
+    # Two trainings run at the same time; threads that fight for cores are many times slower than one.
+    threads = max(1, cores // 2)
+    torch.set_num_threads(threads)
     if plan.scratch:
         _say(1, "train a tiny fill-in-the-middle model from scratch on the training repositories")
         _pretrain(plan, workers)
     _say(2, "collect, sample, retrieve, label: the training data")
     make_data(plan.data, workers)
     _say(3, "fine-tune it to decide and, beside it, the FIM-only control")
-    control = _start_control(plan)
+    control = _start_control(plan, threads)
     try:
         if not train(plan.selective).finished:
             raise KeyboardInterrupt  # it was asked to stop, and saved
@@ -160,11 +166,17 @@ def _pretrain(plan: Plan, workers: int) -> None:
         raise KeyboardInterrupt  # it was asked to stop, and saved
 
 
-def _start_control(plan: Plan) -> subprocess.Popen[bytes]:
+def _start_control(plan: Plan, threads: int) -> subprocess.Popen[bytes]:
     """Train the control in a process of its own, at the same time; what it says goes to a file."""
     plan.control.out.mkdir(parents=True, exist_ok=True)
     with open(_control_log(plan), "ab") as log:
-        return subprocess.Popen(plan.control_command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return subprocess.Popen(
+            plan.control_command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=os.environ | {"OMP_NUM_THREADS": str(threads)},
+        )
 
 
 def _control_log(plan: Plan) -> Path:
