@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
+from accelerate.utils import gather_object
 
 from repoformer.code.storage import read_json, write_json
 from repoformer.errors import UserError
@@ -64,20 +65,40 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
         accelerator.wait_for_everyone()
         try:
-            accelerator.save_state(str(aside))
-            accelerator.wait_for_everyone()
-            if accelerator.is_main_process:
-                files = {str(file.relative_to(aside)): file.stat().st_size for file in _files(aside)}
-                write_json(aside / _PROGRESS, {**asdict(progress), "files": files})
-                for file in [*_files(aside), aside]:
-                    _sync(file)
-                os.replace(aside, path)
-                _sync(self.folder)
-                self._prune()
+            self._all_or_none(accelerator, path, lambda: accelerator.save_state(str(aside)))
+            self._all_or_none(accelerator, path, lambda: self._complete(accelerator, aside, path, progress))
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
-        accelerator.wait_for_everyone()
+
+    def _complete(self, accelerator: Accelerator, aside: Path, path: Path, progress: Progress) -> None:
+        """Once all files are there: note them, make sure that they are on the disk, rename."""
+        if not accelerator.is_main_process:
+            return
+        files = {str(file.relative_to(aside)): file.stat().st_size for file in _files(aside)}
+        write_json(aside / _PROGRESS, {**asdict(progress), "files": files})
+        for file in [*_files(aside), aside]:
+            _sync(file)
+        os.replace(aside, path)
+        _sync(self.folder)
+        self._prune()
+
+    def _all_or_none(self, accelerator: Accelerator, path: Path, write: Callable[[], None]) -> None:
+        """``write`` in every process; a failure in one, of a full disk say, is raised in all, so that none waits."""
+        try:
+            write()
+            failure, cause = None, None
+        except Exception as error:  # safetensors and torch have their own for what is an OSError
+            failure, cause = f"{type(error).__name__}: {' '.join(str(error).split())}", error
+        failures = [one for one in gather_object([failure]) if one is not None]
+        if failures:
+            newest = self.newest()
+            stands = f"that of step {newest.step} stands" if newest else "there is none before it"
+            free = shutil.disk_usage(self.folder).free // 2**20
+            raise UserError(
+                f"{path}: this checkpoint could not be written, {stands} ({failures[0]}; {free} MiB free); "
+                "free some space and run the same again"
+            ) from cause
 
     def load(self, accelerator: Accelerator, step: int) -> None:
         """Put the state of step ``step`` into everything the accelerator has prepared."""
@@ -93,7 +114,7 @@ class Checkpoints:
         if not (self.folder / _BEST).exists():
             return None
         best = Best(**read_json(self.folder / _BEST))
-        return best if self.path(best.step).is_dir() else None
+        return best if _whole(self.path(best.step)) is not None else None
 
     def note_validation(self, step: int, loss: float) -> None:
         """Called by the main process: remember the step if its loss is the lowest so far; the best until now may go."""

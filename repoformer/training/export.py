@@ -101,8 +101,17 @@ def _measured(validation: Validation) -> list[str]:
         **{f"threshold, {kind}": threshold for kind, threshold in validation.thresholds.items()},
     }
     table = [f"| {name} | {value:.4g} |" for name, value in rows.items() if value is not None]
+    calibration = [
+        f"| {one.low:.1f}-{one.high:.1f} | {one.count} | {one.mean_p:.3f} | {one.helped:.3f} |"
+        for one in validation.calibration
+    ]
     reasons = [f"- no {name}: {reason}" for name, reason in validation.not_measured.items() if validation.decisions]
     return [
         *(f"On repositories held out of training, at step {validation.step}:", "", "| | |", "|---|---|", *table),
         *(["", *reasons] if reasons else []),
+        *(
+            ["", "| P(`<cc>`) | examples | mean | context helped |", "|---|---|---|---|", *calibration]
+            if calibration
+            else []
+        ),
     ]

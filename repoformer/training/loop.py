@@ -186,16 +186,23 @@ def _validates(step: int, order: DataOrder, recipe: TrainRecipe) -> bool:
 def _validate(validator: Validator, checkpoints: Checkpoints, tracker: Tracker, out: Path, step: int) -> None:
     """Validate, unless that was done; a failure is said loudly, and the run goes on."""
     accelerator = validator.accelerator
-    if not validator.examples or _agreed(accelerator, saved_validation(out, step)) is not None:
+    if not validator.examples:
         return
-    try:
-        validation = validator.validate(step)
-    except Exception:
-        _say(accelerator, f"VALIDATION FAILED at step {step}; the checkpoint stands, training goes on\n{format_exc()}")
-        return
-    tracker.log(step, {"validation": validation.summary()})
+    validation: Validation | None = _agreed(accelerator, saved_validation(out, step))
+    if validation is None:
+        try:
+            validation = validator.validate(step)
+        except Exception:
+            _say(
+                accelerator,
+                f"VALIDATION FAILED at step {step}; the checkpoint stands, training goes on\n{format_exc()}",
+            )
+            return
+        tracker.log(step, {"validation": validation.summary()}, validation.histograms)
+        if accelerator.is_main_process:
+            validation.save(out)
+    # Also after one that was saved by a process that died before it could note it.
     if accelerator.is_main_process:
-        validation.save(out)
         checkpoints.note_validation(step, validation.loss)
 
 

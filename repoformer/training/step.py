@@ -33,6 +33,8 @@ class StepReport:
     """Before clipping."""
     tokens: int
     tokens_per_second: float
+    padding_avoided: float
+    """Share of padding there would be in rows as long as the longest sequence of their micro-batch; packed, none is."""
     waiting: float
     """Share of the forward passes' time that processes wait for the one with most tokens; nothing is padding."""
 
@@ -116,6 +118,7 @@ class Stepper:
             gradient_norm=norm,
             tokens=sum(lengths),
             tokens_per_second=round(sum(lengths) / seconds, 1),
+            padding_avoided=_padding(micro_batches),
             waiting=_waiting(micro_batches, accelerator.num_processes),
         )
 
@@ -139,6 +142,11 @@ class Stepper:
             f"step {number}: the {what} is not finite, in {', '.join(ids[:16])}{more}; the update was not made: "
             "lower learning_rate, or look at these examples"
         )
+
+
+def _padding(micro_batches: Sequence[Sequence[TrainingSequence]]) -> float:
+    lengths = [[len(sequence.ids) for sequence in batch] for batch in micro_batches]
+    return round(1 - sum(map(sum, lengths)) / sum(max(one) * len(one) for one in lengths), 4)
 
 
 def _waiting(micro_batches: Sequence[Sequence[TrainingSequence]], processes: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,18 @@ class Tracker:
             _keep_lines_until(self._path, resumed_from)
             self._wandb = _start_wandb(recipe) if recipe.wandb != "off" else None
 
-    def log(self, step: int, values: dict[str, Any]) -> None:
-        """Note ``values`` (numbers, or dicts of numbers) after step ``step``."""
+    def log(self, step: int, values: dict[str, Any], histograms: Mapping[str, Sequence[int]] | None = None) -> None:
+        """Note ``values`` (numbers, or dicts of numbers) after step ``step``.
+
+        ``histograms`` are counts over equal parts of [0, 1]; wandb draws them.
+        """
         if not self._main:
             return
         with open(self._path, "a", encoding="utf-8") as handle:
             handle.write(json.dumps({"step": step, **values}) + "\n")
         if self._wandb is not None:
-            self._wandb.log(values, step=step)
+            drawn = {name: _wandb_histogram(counts) for name, counts in (histograms or {}).items()}
+            self._wandb.log({**values, **({"P(<cc>)": drawn} if drawn else {})}, step=step)
 
     def close(self) -> None:
         """Finish the wandb run, if there is one."""
@@ -58,6 +63,13 @@ def _keep_lines_until(path: Path, step: int) -> None:
         if noted <= step:
             kept.append(line + "\n")
     write_text(path, "".join(kept))
+
+
+def _wandb_histogram(counts: Sequence[int]) -> Any:
+    import wandb
+
+    edges = [place / len(counts) for place in range(len(counts) + 1)]
+    return wandb.Histogram(np_histogram=(list(counts), edges))
 
 
 def _start_wandb(recipe: TrainRecipe) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
@@ -15,12 +16,21 @@ from tqdm import tqdm
 
 from repoformer.code.records import Example, Kind
 from repoformer.code.storage import read_json, write_json
-from repoformer.metrics.decisions import auroc, average_precision, calibration, calibration_error, f1
+from repoformer.metrics.decisions import (
+    CalibrationBin,
+    auroc,
+    average_precision,
+    calibration,
+    calibration_error,
+    f1,
+)
 from repoformer.training.losses import LossModel, LossWeights, loss_sums
 from repoformer.training.micro_batch import pack
 from repoformer.training.recipe import TrainRecipe
 from repoformer.training.sequence import Verbaliser
 from repoformer.training.thresholds import choose_thresholds
+
+HISTOGRAM_BINS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,11 @@ class Validation:
     f1: float | None
     """At the chosen thresholds."""
     calibration_error: float | None
+    calibration: list[CalibrationBin]
+    """How probable the model found it that context helps, and how often it did, by tenths of P(<cc>)."""
+    histograms: dict[str, list[int]]
+    """P(<cc>) of the examples that want context and of those that do not: counts by twentieths of [0, 1].
+    Empty without decisions."""
     not_measured: dict[str, str]
     thresholds: dict[Kind, float]
     """By kind of blank, see :mod:`repoformer.training.thresholds`; empty without decisions."""
@@ -70,7 +85,11 @@ def saved_validation(out: Path, step: int) -> Validation | None:
     if not _path(out, step).exists():
         return None
     values = read_json(_path(out, step))
-    return Validation(**{**values, "decisions": tuple(ValidationDecision(**one) for one in values["decisions"])})
+    read = {
+        "calibration": [CalibrationBin(**one) for one in values["calibration"]],
+        "decisions": tuple(ValidationDecision(**one) for one in values["decisions"]),
+    }
+    return Validation(**{**values, **read})
 
 
 class Validator:
@@ -114,14 +133,18 @@ class Validator:
         accelerator, size = self.accelerator, self.recipe.micro_batch
         order = sorted(range(len(self.examples)), key=lambda place: -len(self.verbalise(self.examples[place]).ids))
         micro_batches = [order[start : start + size] for start in range(0, len(order), size)]
-        mine = micro_batches[accelerator.process_index :: accelerator.num_processes]
+        mine = shares(micro_batches, accelerator.num_processes)[accelerator.process_index]
         generation_sum = decision_sum = 0.0
         p_retrieve: dict[int, float] = {}
         self.loss_model.eval()
-        for places in tqdm(mine, desc="validate", leave=False, delay=2, disable=not accelerator.is_main_process):
+        for places, counts in tqdm(
+            mine, desc="validate", leave=False, delay=2, disable=not accelerator.is_main_process
+        ):
             sequences = [self.verbalise(self.examples[place]) for place in places]
             batch = pack(sequences, self.recipe.positive_weight).to(accelerator.device)
             losses = self.loss_model(batch)
+            if not counts:
+                continue
             generation, decision = loss_sums(losses, batch)
             generation_sum += float(generation)
             decision_sum += float(decision)
@@ -140,11 +163,12 @@ class Validator:
         p = [one.p_retrieve for one in decisions]
         wants = [one.wants_context for one in decisions]
         thresholds = choose_thresholds([one.kind for one in decisions], p, [one.gain for one in decisions])
+        bins = calibration(wants, p)
         measures = {
             "auroc": auroc(wants, p),
             "average_precision": average_precision(wants, p),
             "f1": f1(wants, [one.p_retrieve > thresholds[one.kind] for one in decisions]),
-            "calibration_error": calibration_error(calibration(wants, p)),
+            "calibration_error": calibration_error(bins),
         }
         losses = weights.means(generation, decision)
         return Validation(
@@ -158,10 +182,31 @@ class Validator:
             average_precision=measures["average_precision"].value,
             f1=measures["f1"].value,
             calibration_error=measures["calibration_error"].value,
+            calibration=bins,
+            histograms=_histograms(wants, p) if decisions else {},
             not_measured={name: measure.reason for name, measure in measures.items() if measure.value is None},
             thresholds=thresholds,
             decisions=decisions,
         )
+
+
+def shares(micro_batches: Sequence[list[int]], processes: int) -> list[list[tuple[list[int], bool]]]:
+    """Micro-batches by process, and whether each counts: equally many for all, the missing ones repeated for nothing.
+
+    Where weights are sharded, all processes gather them in each forward pass: one that ran fewer would leave the others
+    waiting.
+    """
+    rounds = -(-len(micro_batches) // processes)
+    counting = [[(one, True) for one in micro_batches[process::processes]] for process in range(processes)]
+    return [share + [(micro_batches[-1], False)] * (rounds - len(share)) for share in counting]
+
+
+def _histograms(wants_context: Sequence[bool], p: Sequence[float]) -> dict[str, list[int]]:
+    wants = np.asarray(wants_context)
+    return {
+        label: np.histogram(np.asarray(p)[among], HISTOGRAM_BINS, (0.0, 1.0))[0].tolist()
+        for label, among in (("wants context", wants), ("does not", ~wants))
+    }
 
 
 def _path(out: Path, step: int) -> Path:

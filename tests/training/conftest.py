@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from accelerate import PartialState
+from accelerate.state import AcceleratorState, GradientState
 
 from repoformer.code.records import Example, Kind
 from repoformer.code.storage import write_parquet
 from repoformer.config import parse_recipe
+from repoformer.training.loop import train
 from repoformer.training.recipe import TrainRecipe
 
+InAFork = Callable[[TrainRecipe, Path], None]
 MakeExamples = Callable[..., list[Example]]
 MakeRecipe = Callable[..., TrainRecipe]
 
@@ -85,3 +90,21 @@ def make_recipe(tmp_path: Path, model_folder: Path, data_folder: Path) -> MakeRe
         return parse_recipe(TrainRecipe, usual | values, "recipe")
 
     return make
+
+
+@pytest.fixture
+def in_a_fork() -> InAFork:
+    """``in_a_fork(recipe, errors)`` trains in a process of ``debug_launcher``; how it fails goes to ``errors/error-*``.
+
+    A forked process must not take itself for the one that it was forked from.
+    """
+
+    def train_in_a_fork(recipe: TrainRecipe, errors: Path) -> None:
+        for state in (PartialState, AcceleratorState, GradientState):
+            state._reset_state()
+        try:
+            train(recipe)
+        except Exception as error:
+            (errors / f"error-{os.getpid()}").write_text(str(error))
+
+    return train_in_a_fork

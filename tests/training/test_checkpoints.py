@@ -73,7 +73,7 @@ def test_a_save_that_fails_leaves_the_newest_alone(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(accelerator, "save_state", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UserError, match="step-00000002: .* that of step 1 stands .*No space left"):
         checkpoints.save(accelerator, Progress(2, {}))
     assert names(checkpoints) == ["step-00000001"]
     assert checkpoints.newest() == Progress(1, {})
@@ -96,6 +96,13 @@ def test_the_best_is_kept_until_a_better_one(checkpoints: Checkpoints, accelerat
     assert names(checkpoints) == ["best.json", "step-00000004", "step-00000005"]
     assert checkpoints.best is not None
     assert checkpoints.best.step == 4
+
+
+def test_a_broken_best_is_none(checkpoints: Checkpoints, accelerator: Accelerator) -> None:
+    checkpoints.save(accelerator, Progress(1, {}))
+    checkpoints.note_validation(1, 0.5)
+    (checkpoints.path(1) / "model.safetensors").unlink()
+    assert checkpoints.best is None
 
 
 def test_state_comes_back(checkpoints: Checkpoints, accelerator: Accelerator) -> None:

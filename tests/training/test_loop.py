@@ -23,6 +23,7 @@ from repoformer.code.records import Example
 from repoformer.code.storage import write_parquet
 from repoformer.errors import UserError
 from repoformer.models.loading import load_model
+from repoformer.training.checkpoints import Checkpoints
 from repoformer.training.loop import train
 from repoformer.training.recipe import TrainRecipe
 from repoformer.training.step import Stepper, StepReport
@@ -215,6 +216,25 @@ def test_a_validation_that_fails_loses_nothing(
     assert "no validation was completed" in (make_recipe().out / "README.md").read_text()
 
 
+def test_a_run_that_died_between_saving_and_noting_a_validation_still_finds_its_best_step(
+    make_recipe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: Any) -> None:
+        raise Killed
+
+    recipe = make_recipe()
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoints, "note_validation", die)
+        with pytest.raises(Killed):
+            train(recipe)
+    train(recipe)
+    validated = {line["step"]: line["validation"]["loss"] for line in metrics(recipe.out) if "validation" in line}
+    assert list(validated) == [3, 6]
+    best = Checkpoints(recipe.out / "checkpoints", 2).best
+    assert best is not None
+    assert best.loss == min(validated.values())
+
+
 def test_old_checkpoints_go_and_the_best_stays(make_recipe: Any) -> None:
     recipe = make_recipe(
         save_every=1, keep_checkpoints=1, evaluate_every=1, learning_rate=0.03, warmup_steps=0, epochs=5
@@ -271,16 +291,6 @@ def test_missing_data_are_named(make_recipe: Any, tmp_path: Path) -> None:
 # -- processes -------------------------------------------------------------------------------------------------------
 
 
-def train_in_a_fork(recipe: TrainRecipe, errors: Path) -> None:
-    """For a forked process, which must not take itself for the one it was forked from."""
-    for state in (PartialState, AcceleratorState, GradientState):
-        state._reset_state()
-    try:
-        train(recipe)
-    except (UserError, Killed) as error:
-        (errors / f"error-{os.getpid()}").write_text(str(error))
-
-
 @pytest.mark.parametrize("micro_batch", [1, 4])
 def test_the_number_of_micro_batches_changes_no_loss(make_recipe: Any, tmp_path: Path, micro_batch: int) -> None:
     one, other = (
@@ -312,12 +322,14 @@ def test_bfloat16_trains_float32_weights_to_nearly_the_same_loss(make_recipe: An
 
 
 @pytest.mark.parametrize("processes", [2, 4])
-def test_several_processes_train_what_one_trains(make_recipe: Any, tmp_path: Path, processes: int) -> None:
+def test_several_processes_train_what_one_trains(
+    make_recipe: Any, tmp_path: Path, processes: int, in_a_fork: Any
+) -> None:
     """Two or one forward passes each in place of four."""
     one = make_recipe(out=str(tmp_path / "one"), micro_batch=1)
     several = make_recipe(out=str(tmp_path / "several"), micro_batch=1, processes=processes)
     train(one)
-    debug_launcher(train_in_a_fork, (several, tmp_path), num_processes=processes)
+    debug_launcher(in_a_fork, (several, tmp_path), num_processes=processes)
     assert losses(several.out) == pytest.approx(losses(one.out), rel=1e-5)
     validated = [[line["validation"] for line in metrics(run.out) if "validation" in line] for run in (one, several)]
     for alone, together in zip(*validated, strict=True):
@@ -328,11 +340,13 @@ def test_several_processes_train_what_one_trains(make_recipe: Any, tmp_path: Pat
     torch.testing.assert_close(logits[0], logits[1], rtol=1e-3, atol=1e-3)
 
 
-def test_a_checkpoint_of_two_processes_goes_on_in_one(make_recipe: Any, tmp_path: Path, before_step: Any) -> None:
+def test_a_checkpoint_of_two_processes_goes_on_in_one(
+    make_recipe: Any, tmp_path: Path, before_step: Any, in_a_fork: Any
+) -> None:
     straight, begun = (make_recipe(out=str(tmp_path / name), micro_batch=1) for name in ("straight", "begun"))
     train(straight)
     before_step(dies_at(5))
-    debug_launcher(train_in_a_fork, (begun, tmp_path), num_processes=2)
+    debug_launcher(in_a_fork, (begun, tmp_path), num_processes=2)
     before_step(lambda _: None)
     assert len(losses(begun.out)) == 4
     train(begun)
@@ -360,8 +374,8 @@ def test_a_loss_that_is_not_finite_names_step_and_example(nan_recipe: TrainRecip
         train(nan_recipe)
 
 
-def test_a_loss_that_is_not_finite_stops_every_process(nan_recipe: TrainRecipe, tmp_path: Path) -> None:
-    debug_launcher(train_in_a_fork, (nan_recipe, tmp_path), num_processes=2)
+def test_a_loss_that_is_not_finite_stops_every_process(nan_recipe: TrainRecipe, tmp_path: Path, in_a_fork: Any) -> None:
+    debug_launcher(in_a_fork, (nan_recipe, tmp_path), num_processes=2)
     first, second = [path.read_text() for path in tmp_path.glob("error-*")]
     assert first == second
     assert "the odd one" in first

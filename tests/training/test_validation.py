@@ -16,7 +16,7 @@ from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.models.loading import load_model
 from repoformer.training.loop import train
 from repoformer.training.thresholds import ENOUGH, choose_thresholds
-from repoformer.training.validation import Validation, saved_validation
+from repoformer.training.validation import HISTOGRAM_BINS, Validation, saved_validation, shares
 
 KINDS = get_args(Kind)
 
@@ -51,12 +51,28 @@ def test_p_retrieve_is_what_the_exported_model_says(validation: Validation, make
     assert validation.decisions[3].p_retrieve == pytest.approx(float(logits.softmax(-1)[builder.retrieve_id]), rel=1e-4)
 
 
+def test_histograms_hold_every_example_under_its_label(validation: Validation) -> None:
+    for label, wants in (("wants context", True), ("does not", False)):
+        p = [one.p_retrieve for one in validation.decisions if one.wants_context == wants]
+        counts = [0] * HISTOGRAM_BINS
+        for one in p:
+            counts[min(int(one * HISTOGRAM_BINS), HISTOGRAM_BINS - 1)] += 1
+        assert p
+        assert validation.histograms[label] == counts
+
+
+def test_calibration_counts_every_example(validation: Validation) -> None:
+    assert sum(one.count for one in validation.calibration) == len(validation.decisions)
+    helped = sum(one.count * one.helped for one in validation.calibration)
+    assert helped == pytest.approx(sum(one.wants_context for one in validation.decisions))
+
+
 def test_the_control_has_losses_but_no_decisions(make_recipe: Any) -> None:
     result = train(make_recipe(objective="fim_only"))
     assert result.validation is not None
     assert result.validation["L_gen"] == result.validation["loss"] > 0
     assert all(result.validation[name] is None for name in ("L_eval", "auroc", "average_precision", "positives"))
-    assert result.validation["thresholds"] == {}
+    assert result.validation["thresholds"] == result.validation["histograms"] == {}
 
 
 def test_one_label_class_is_told_not_measured(make_recipe: Any) -> None:
@@ -86,6 +102,17 @@ def test_the_decision_is_learnt_from_l_eval(
     assert result.validation is not None
     assert (result.validation["auroc"] > 0.95) == learns
     assert (result.validation["L_eval"] < 0.3) == learns
+
+
+@given(st.integers(1, 20), st.integers(1, 8))
+def test_processes_run_equally_many_forward_passes_and_each_micro_batch_counts_once(
+    number: int, processes: int
+) -> None:
+    micro_batches = [[place] for place in range(number)]
+    dealt = shares(micro_batches, processes)
+    assert len(dealt) == processes
+    assert len({len(share) for share in dealt}) == 1
+    assert sorted(one for share in dealt for one, counts in share if counts) == micro_batches
 
 
 @given(p_values)
