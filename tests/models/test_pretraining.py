@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from repoformer.models.pretraining import PretrainRecipe, pretrain, train_tokeni
 from repoformer.models.pretraining.model import new_model
 from repoformer.models.pretraining.probes import induction
 from repoformer.models.pretraining.recipe import Architecture, Mixture, Phase
-from repoformer.models.pretraining.rows import RowMaker, shares_of
+from repoformer.models.pretraining.rows import RowMaker, shares_of, target_mask
 from repoformer.models.pretraining.run import prepare, train
 from repoformer.models.pretraining.token_file import Ragged, TokenFile, load_tokens
 from repoformer.models.pretraining.tokenizer import CONTROL_TOKENS
@@ -142,8 +143,21 @@ def test_an_infill_row_ends_its_target_with_the_end_token(prepared, builder):
 @given(st.integers(0, 1100), st.booleans())
 def test_contexts_share_the_room_they_have(room, with_context):
     parts = shares_of(room, with_context=with_context)
-    assert sum(parts) <= room
+    assert sum(parts) <= max(room, 0)
     assert with_context or parts[2] == 0
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30))
+def test_target_mask_is_what_reading_from_left_to_right_gives(row):
+    middle, end = 2, 0
+    expected, inside, done = [], False, False
+    for token in row:
+        expected.append(inside)
+        if inside and token == end:
+            inside, done = False, True
+        if token == middle and not done:
+            inside = True
+    assert target_mask(np.array([row]), middle, end)[0].tolist() == expected
 
 
 # -- structured start ------------------------------------------------------------------------------------------------

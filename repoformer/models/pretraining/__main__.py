@@ -4,11 +4,12 @@
 
 Steps: ``prepare`` fetches the corpus and turns it into a token file, ``train`` trains on that file (it needs nothing
 else, so the file can be carried to another machine) and exports, ``export`` exports the latest checkpoint, ``all``
-does everything. Each can be stopped and run again.
+does these, and ``measure`` prints the probes of an exported model. Each can be stopped and run again.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from repoformer.code.storage import write_json
 from repoformer.config import load_recipe
 from repoformer.errors import UserError
+from repoformer.models.loading import load_model
 from repoformer.models.pretraining.corpus import (
     Corpus,
     fetch,
@@ -23,13 +25,14 @@ from repoformer.models.pretraining.corpus import (
     repositories,
     without_copies,
 )
+from repoformer.models.pretraining.probes import draw_held_out, measure
 from repoformer.models.pretraining.recipe import PocketRecipe
 from repoformer.models.pretraining.run import export_checkpoint, prepare, train
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one step; 0 when it came to its end, 3 when it was asked to stop before, 2 for a user's mistake."""
-    steps = {"prepare": _prepare, "train": _train, "export": _export, "all": _all}
+    steps = {"prepare": _prepare, "train": _train, "export": _export, "all": _all, "measure": _measure}
     if len(argv) < 2 or argv[0] not in steps:
         print(__doc__, file=sys.stderr)
         return 2
@@ -68,6 +71,22 @@ def _train(recipe: PocketRecipe) -> int:
 
 def _export(recipe: PocketRecipe) -> int:
     print(f"exported to {export_checkpoint(recipe.out, recipe.pretrain)}")
+    return 0
+
+
+def _measure(recipe: PocketRecipe) -> int:
+    """Probe a model on freshly drawn blanks of the probe packages, as many as ``pretrain.probes`` says."""
+    packages = load_recipe(Corpus, recipe.corpus).used_for("probe")
+    fetch(packages, recipe.out / "wheels")
+    probed = repositories(packages, recipe.out / "wheels", recipe.out / "unpacked")
+    held_out = draw_held_out(probed, recipe.pretrain)
+    loaded = load_model(recipe.measured)
+    print(
+        json.dumps(
+            {"model": loaded.name} | measure(loaded, loaded.builder(), held_out, recipe.pretrain.probes.completed),
+            indent=2,
+        )
+    )
     return 0
 
 

@@ -107,6 +107,8 @@ class PretrainRecipe(Section):
     model: Architecture = Architecture()
     documents: Documents = Documents()
     mixture: Mixture = Mixture()
+    target_weight: float = Field(default=3.0, gt=0)
+    """Weight of a target token's loss; every other token has weight one."""
     phases: list[Phase] = Field(
         default=[Phase(until=0.7, length=256, rows=8), Phase(until=1.0, length=1024, rows=2)], min_length=1
     )
@@ -151,4 +153,6 @@ class PocketRecipe(Section):
     corpus: Path
     """Manifest of packages."""
     out: Path
+    measured: str = "pocket"
+    """The model that the step ``measure`` looks at: ``pocket`` or a folder."""
     pretrain: PretrainRecipe

@@ -28,7 +28,7 @@ class RowMaker:
 
     def __init__(self, tokens: TokenFile, builder: PromptBuilder, mixture: Mixture, seed: int) -> None:
         self._tokens = tokens
-        self._builder = builder
+        self.builder = builder
         self._seed = seed
         self._kinds = [
             (self._plain, mixture.plain),
@@ -60,7 +60,7 @@ class RowMaker:
         file = self._tokens.files[position]
         start = rng.randrange(max(1, len(file) - length)) if rng.random() < 0.5 else 0
         part = file[start : start + length].tolist()
-        return [*part, self._builder.end_id] if start + length >= len(file) else part
+        return [*part, self.builder.end_id] if start + length >= len(file) else part
 
     def _copy(self, rng: random.Random, length: int) -> list[int]:
         """Code, then some of the same code again after a gap of other code, and so on until the row is full."""
@@ -86,22 +86,34 @@ class RowMaker:
         return blank._replace(target=blank.target[: length // 3])
 
     def _document(self, blank: BlankTokens, length: int, *, with_context: bool) -> list[int]:
-        """A blank in the ``base`` prompt, with target and end token; in a short row its contexts shrink alike."""
+        """A blank in the ``base`` prompt, with its target and the end token."""
         room = length - len(blank.target) - 5
         left, right, cross_file = shares_of(room, with_context=with_context)
         context = blank.cross_file[:cross_file].tolist() if with_context else None
         in_file = InFile(
             tuple(blank.left[max(0, len(blank.left) - left) :].tolist()), tuple(blank.right[:right].tolist())
         )
-        return [*self._builder.prompt(in_file, context), *blank.target.tolist(), self._builder.end_id]
+        return [*self.builder.prompt(in_file, context), *blank.target.tolist(), self.builder.end_id]
 
 
 def shares_of(room: int, *, with_context: bool) -> tuple[int, int, int]:
-    """Budgets of left, right and cross-file context in ``room`` tokens, in the proportion of completion time."""
-    wanted = (_BUDGETS.left, _BUDGETS.right, _BUDGETS.cross_file if with_context else 0)
-    shrink = min(1.0, room / sum(wanted))
-    left, right, cross_file = (int(part * shrink) for part in wanted)
-    return left, right, cross_file
+    """Budgets of left, right and cross-file context in ``room`` tokens.
+
+    In a short row cross-file context may take half of the room, so that something of it is left behind its header;
+    left and right context shrink in proportion.
+    """
+    cross_file = min(_BUDGETS.cross_file, room // 2) if with_context else 0
+    shrink = min(1.0, (room - cross_file) / (_BUDGETS.left + _BUDGETS.right))
+    return int(_BUDGETS.left * shrink), int(_BUDGETS.right * shrink), cross_file
+
+
+def target_mask(ids: npt.NDArray[np.int64], middle_id: int, end_id: int) -> npt.NDArray[np.bool_]:
+    """Where the target of a row's blank stands [rows, length], the end token behind it included."""
+    middles = ids == middle_id
+    behind = np.cumsum(middles, axis=1) - middles > 0
+    ends = behind & (ids == end_id)
+    is_target: npt.NDArray[np.bool_] = behind & (np.cumsum(ends, axis=1) - ends == 0)
+    return is_target
 
 
 def shifted_positions(rng: random.Random, rows: int, length: int, positions: int) -> Sequence[Sequence[int]]:

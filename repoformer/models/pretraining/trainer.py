@@ -21,7 +21,7 @@ from tqdm import tqdm
 from repoformer.code.storage import written_aside
 from repoformer.errors import UserError
 from repoformer.models.pretraining.recipe import PretrainRecipe
-from repoformer.models.pretraining.rows import RowMaker, shifted_positions
+from repoformer.models.pretraining.rows import RowMaker, shifted_positions, target_mask
 from repoformer.seeding import generator
 from repoformer.training.stopping import StopRequests
 
@@ -114,12 +114,17 @@ class Trainer:
         return loss.detach()
 
     def _loss(self, ids: torch.Tensor, rng: random.Random) -> torch.Tensor:
-        """Mean cross entropy of the next token, over all tokens: what stands in a context is code as well."""
+        """Weighted mean cross entropy of the next token: of all tokens, for what stands in a context is code as well,
+        with more weight on targets, few as they are."""
         starts = shifted_positions(rng, ids.shape[0], ids.shape[1], self.recipe.model.positions)
         positions = torch.tensor([list(row) for row in starts], device=ids.device)
         with torch.autocast(self.recipe.device, dtype=torch.bfloat16, enabled=self.recipe.device == "cuda"):
             logits = self.model(input_ids=ids, position_ids=positions, use_cache=False).logits
-        return functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten())
+        losses = functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
+        is_target = target_mask(ids.cpu().numpy(), self.rows.builder.middle_id, self.rows.builder.end_id)[:, 1:]
+        targets = torch.from_numpy(is_target).to(ids.device).flatten()
+        weights = torch.where(targets, self.recipe.target_weight, 1.0)
+        return (weights * losses).sum() / weights.sum()
 
     def _probe(self, probe: Callable[[], dict[str, float]]) -> None:
         self.model.eval()
