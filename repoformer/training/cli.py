@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What ``repoformer train`` takes."""
     parser.add_argument("recipe", type=Path, help="YAML file, see recipes/train/")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a value of the recipe")
+    parser.add_argument(
+        "--push-to-hub",
+        metavar="OWNER/NAME",
+        help="upload the finished model to the Hugging Face hub, as a private one",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -23,9 +29,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = load_recipe(TrainRecipe, arguments.recipe, arguments.overrides)
 
+    pushes_to = arguments.push_to_hub if os.environ.get("RANK", "0") == "0" else None
+    if pushes_to:
+        from repoformer.training.hub import check_can_push, push_to_hub
+
+        check_can_push(pushes_to)
+
     from repoformer.training.loop import train
 
-    train(recipe)
+    result = train(recipe)
+    if pushes_to and result.finished:
+        print(f"pushed to {push_to_hub(result.out, pushes_to)}", file=sys.stderr)
     return 0
 
 

@@ -83,4 +83,8 @@ def label_recipe(data: Path) -> dict[str, Any]:
     """How the labels were made, from the card beside the assembled data; empty for data without one."""
     card = data.parent / "data-card.json"
     recipe = read_json(card)["recipe"] if card.exists() else {}
-    return {section: recipe[section] for section in ("retrieve", "label") if section in recipe}
+    sections = {section: dict(recipe[section]) for section in ("retrieve", "label") if section in recipe}
+    labelled_by = sections.get("label", {}).get("model")
+    if labelled_by and Path(labelled_by).is_absolute():  # where it lay is nobody's business who gets the model
+        sections["label"]["model"] = Path(labelled_by).name
+    return sections

@@ -58,7 +58,7 @@ def test_settings_say_how_it_was_trained(make_recipe: Any, objective: str) -> No
 
 def test_how_the_labels_were_made_goes_along(make_recipe: Any, data_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(data_folder, tmp_path / "data" / "assemble")
-    made = {"label": {"model": "pocket"}, "retrieve": {"top": 3}, "seed": 0}
+    made = {"label": {"model": "/some/where/pocket"}, "retrieve": {"top": 3}, "seed": 0}
     write_json(tmp_path / "data" / "data-card.json", {"recipe": made})
     recipe = make_recipe(data=str(tmp_path / "data" / "assemble"))
     train(recipe)
