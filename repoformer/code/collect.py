@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from repoformer.code.filters import Requirements, count_imports, unwanted
-from repoformer.code.licences import LicenceEvidence, licence_of, refusal
-from repoformer.code.reading import Reading, read_files
-from repoformer.code.records import Repository
+from repoformer.code.licences import licence_of, refusal
+from repoformer.code.reading import Reading
+from repoformer.code.records import Repository, SourceFile
+from repoformer.code.sources.candidate import Candidate, Refused
 from repoformer.seeding import stable_hash
 
 
@@ -26,45 +25,37 @@ class Collected:
     """Files set aside, by reason."""
 
 
-class Candidate(Protocol):
-    """Something that may become a repository."""
-
-    @property
-    def id(self) -> str:
-        """The repository's name, unique within a collection."""
-
-    @property
-    def revision(self) -> str:
-        """Commit or version, empty where there is none."""
-
-    @property
-    def root(self) -> Path:
-        """What the files' paths are relative to."""
-
-    @property
-    def granted(self) -> str:
-        """The licence under which whoever runs this says it may be used; usually empty."""
-
-    def paths(self) -> list[str] | None:
-        """Source files relative to the root; None where they are not known."""
-
-    def evidence(self) -> LicenceEvidence:
-        """What it says about its licence."""
-
-
 def collect(candidate: Candidate, licences: Collection[str], requirements: Requirements) -> Collected:
-    """The candidate's repository, if its licence is one of ``licences`` and it is worth it."""
-    evidence = candidate.evidence()
-    licence = candidate.granted or licence_of(evidence)
-    reason = None if candidate.granted else refusal(licence, evidence, licences)
-    if reason:
-        return Collected(candidate.id, None, reason)
-    paths = candidate.paths()
-    if paths is None:
-        return Collected(candidate.id, None, "no list of its files")
-    if requirements.max_files and len(paths) > requirements.max_files:
-        return Collected(candidate.id, None, f"{len(paths)} files, at most {requirements.max_files} are wanted")
-    reading = _without_unwanted(read_files(candidate.root, paths, requirements.max_file_bytes))
+    """The candidate's repository, if its licence is one of ``licences`` and it is worth it.
+
+    Whatever is wrong with a candidate is its own affair: it is refused with the reason, and the next one's turn comes.
+    """
+    try:
+        return _collect(candidate, licences, requirements)
+    except Refused as reason:
+        return Collected(candidate.id, None, str(reason))
+    except OSError as error:
+        return Collected(candidate.id, None, f"cannot be read ({error.strerror or error})")
+
+
+def fingerprint(candidate: Candidate) -> int:
+    """A number that changes when the candidate does, told without reading its files where that can be."""
+    try:
+        stamp = candidate.stamp()
+    except OSError as error:
+        stamp = str(error)
+    return stable_hash(candidate.id, candidate.granted, stamp)
+
+
+def _collect(candidate: Candidate, licences: Collection[str], requirements: Requirements) -> Collected:
+    licence: str | None = candidate.granted
+    if not licence:
+        evidence = candidate.evidence()
+        licence = licence_of(evidence)
+        reason = refusal(licence, evidence, licences)
+        if reason:
+            return Collected(candidate.id, None, reason)
+    reading = without_files(candidate.read(requirements.limits), lambda file: unwanted(file.path, file.text))
     reason = count_imports(reading.files, reading.paths).refusal(requirements)
     if reason:
         return Collected(candidate.id, None, reason, reading.dropped)
@@ -72,23 +63,12 @@ def collect(candidate: Candidate, licences: Collection[str], requirements: Requi
     return Collected(candidate.id, repository, dropped=reading.dropped)
 
 
-def fingerprint(candidate: Candidate) -> int:
-    """A number that changes when the candidate does: by its files' sizes and times, without reading them."""
-    stamps = []
-    for path in candidate.paths() or ():
-        try:
-            status = (candidate.root / path).stat()
-            stamps.append((path, status.st_size, status.st_mtime_ns))
-        except OSError:
-            stamps.append((path, -1, -1))
-    return stable_hash(candidate.id, candidate.revision, candidate.granted, candidate.evidence(), stamps)
-
-
-def _without_unwanted(reading: Reading) -> Reading:
+def without_files(reading: Reading, why: Callable[[SourceFile], str | None]) -> Reading:
+    """The reading without the files that there is a reason against."""
     dropped = Counter(reading.dropped)
     files = []
     for file in reading.files:
-        reason = unwanted(file.path, file.text)
+        reason = why(file)
         if reason:
             dropped[reason] += 1
         else:

@@ -77,6 +77,8 @@ class LicenceEvidence:
     """Trove classifiers that start with ``License ::``."""
     texts: tuple[str, ...] = ()
     """The contents of licence files."""
+    detected: tuple[str, ...] = ()
+    """SPDX identifiers that somebody found in the repository's files: all of them hold."""
 
 
 def licence_of(evidence: LicenceEvidence) -> str | None:
@@ -86,6 +88,7 @@ def licence_of(evidence: LicenceEvidence) -> str | None:
         or _named(evidence.declared)
         or _together(map(_classified, evidence.classifiers))
         or _together(map(_in_text, evidence.texts))
+        or _together(map(spdx, evidence.detected))
     )
 
 
@@ -102,7 +105,7 @@ def spdx(expression: str) -> str | None:
 def refusal(licence: str | None, evidence: LicenceEvidence, allowed: Collection[str]) -> str | None:
     """Why a repository with this licence may not be used; None when ``allowed`` grants its use."""
     if licence is None:
-        seen = " ".join(evidence.declared.split())[:60] or ", ".join(evidence.classifiers)
+        seen = " ".join(evidence.declared.split())[:60] or ", ".join((*evidence.classifiers, *evidence.detected))
         return f"unknown licence ({seen})" if seen else "no known licence"
     return None if is_allowed(licence, allowed) else f"licence {licence} is not allowed"
 

@@ -87,9 +87,31 @@ def test_what_is_no_body_stays_raw(raw: str) -> None:
     assert postprocess(METHOD, raw) == raw
 
 
-def test_other_languages_stay_raw() -> None:
-    blank = a_blank("function f() {\n", "  return 1", language="javascript")
-    assert postprocess(blank, "  return 2\n}\nf()") == "  return 2\n}\nf()"
+def test_a_language_that_is_not_in_the_table_stays_raw() -> None:
+    blank = a_blank("fn f() {\n", "  1", language="rust")
+    assert postprocess(blank, "  2\n}\nf()") == "  2\n}\nf()"
+
+
+BRACES = {
+    "java": "    super(x);\n    if (a) {\n      b(\"}\");  // }\n    }\n    /* } */ return '}';",
+    "csharp": '    var s = $"{a}}}" + @"}";\n    yield return await b();\n    foreach (var c in d) { }',
+    "typescript": "    const s = `a ${ {b: 1}.b } }`;\n    return <T>/[}]/.test(s);",
+    "tsx": "    const f = (): void => { g(); };\n    return <p style={{a: 1}}>{f} </p>;",
+    "javascript": "    const {a} = b;\n    for (const c of a) {\n      d(`}`);\n    }",
+}
+
+
+@pytest.mark.parametrize("after", ["", "\n}\n", "\n  int next(", "\n\n  // more }\n}\n}}}", "\n`'\"/*"])
+@pytest.mark.parametrize("language", BRACES)
+def test_a_body_in_braces_ends_before_the_brace_that_closes_it(language: str, after: str) -> None:
+    body = BRACES[language]
+    assert postprocess(a_blank("f() {\n", "    x();", language=language), body + "\n  }" + after) == body
+
+
+@pytest.mark.parametrize("language", BRACES)
+@pytest.mark.parametrize("raw", ["    f(;\n  }\n", "\n  }\n", "}", "", "    f();\n", '    f("é);\n}'])
+def test_what_is_no_body_in_braces_stays_raw(language: str, raw: str) -> None:
+    assert postprocess(a_blank("f() {\n", "    x();", language=language), raw) == raw
 
 
 def test_tabs_indent_too() -> None:
