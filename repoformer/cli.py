@@ -1,4 +1,4 @@
-"""The command line: ``repoformer quickstart | data | train | complete | eval``.
+"""The command line: ``repoformer quickstart | data | plan | train | complete | eval``.
 
 Only the standard library is imported until a command runs, so ``--help`` is instant. This file and ``quickstart.py``
 are the only ones that may name ``data_pipeline`` and ``eval``, and do so lazily.
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     from repoformer.data_pipeline import cli as data
     from repoformer.eval import cli as evaluation
     from repoformer.inference import cli as complete
+    from repoformer.planning import cli as plan
     from repoformer.training import cli as train
 
     parser = argparse.ArgumentParser(
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, add_arguments, run, summary in (
         ("quickstart", _quickstart_arguments, _quickstart, "label, train and evaluate a small model on real code"),
         ("data", data.add_arguments, data.run, "make training data from repositories"),
+        ("plan", plan.add_arguments, plan.run, "tell what a training run needs, and whether it fits, before a launch"),
         ("train", train.add_arguments, train.run, "fine-tune a fill-in-the-middle model to decide when to retrieve"),
         ("complete", complete.add_arguments, complete.run, "complete code at a place in a repository"),
         ("eval", evaluation.add_arguments, evaluation.run, "compare retrieval policies on held-out repositories"),

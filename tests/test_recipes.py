@@ -19,7 +19,12 @@ SCHEMAS = {
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
     "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",
 }
-RECIPES = sorted(path.relative_to(ROOT / "recipes") for path in (ROOT / "recipes").rglob("*.yaml"))
+# recipes/accelerate/ is accelerate's own and is read by its parser, in tests/training/test_accelerate_configs.py.
+RECIPES = sorted(
+    path
+    for path in (path.relative_to(ROOT / "recipes") for path in (ROOT / "recipes").rglob("*.yaml"))
+    if path.parts[0] != "accelerate"
+)
 
 
 def kind(recipe: Path) -> str:

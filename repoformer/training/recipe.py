@@ -14,6 +14,18 @@ ObjectiveName = Literal["selective", "fim_only", "no_evaluation", "one_cross_ent
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+class LoraSettings(Section):
+    """Low-rank adapters beside frozen weights; the two new tokens' embeddings are trained in full."""
+
+    rank: int = Field(default=16, ge=1)
+    alpha: float = Field(default=32, gt=0)
+    """An adapter's output is weighed with alpha / rank."""
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    """On what goes into the adapters."""
+    targets: Literal["all-linear"] | tuple[str, ...] = "all-linear"
+    """Last parts of the names of the layers that get one; ``all-linear``: every one but the output head."""
+
+
 class TrainRecipe(Section):
     """Fine-tuning of one model on one set of examples (section 3.3); defaults are the paper's where it says."""
 
@@ -64,6 +76,9 @@ class TrainRecipe(Section):
     """``bfloat16`` is autocast over float32 weights; for GPUs."""
     activation_checkpointing: bool = False
     """Trade a second forward pass for memory."""
+    lora: LoraSettings | None = None
+    """Train adapters instead of the weights; the export holds both, merged as a model and the adapters in ``adapter/``.
+    Null trains all weights, as the paper does."""
 
     evaluate_every: int = Field(default=0, ge=0)
     """Steps between validations; 0 validates at the end of each epoch. The last step always does."""
