@@ -71,7 +71,7 @@ def test_wandb_goes_on_in_the_same_run(make_recipe: Any, monkeypatch: pytest.Mon
 
 
 def wandb_records(path: Path) -> Iterator[Any]:
-    """The records of a ``.wandb`` file: LevelDB's log format (blocks of 32 KiB; checksum, length, type) after 7 bytes."""
+    """The records of a ``.wandb`` file: LevelDB's log (blocks of 32 KiB; checksum, length, type) after 7 bytes."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     content, place, gathered = path.read_bytes(), 7, b""
