@@ -36,7 +36,7 @@ class _Start:
 
     command: list[str]
     environment: dict[str, str]
-    readable: list[str]
+    readable: dict[str, str]
     writable: dict[str, str]
     repository: str | None
     files: dict[str, str]
@@ -118,7 +118,7 @@ def _substitute(path: str, text: str, owner: int) -> None:
     """Replace a file of the copy. The container's file system is the root by now: no link leads out of it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    with open(os.open(path, flags, 0o644), "w", encoding="utf-8", newline="") as handle:
+    with open(os.open(path, flags, 0o644), "w", encoding="utf-8", errors="surrogatepass", newline="") as handle:
         os.fchown(handle.fileno(), owner, owner)
         handle.write(text)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Sequence
 from pathlib import Path
 
 from .syscalls import (
@@ -54,12 +53,12 @@ _ETC = {
 
 
 def build(
-    *, readable: Sequence[str], writable: dict[str, str], repository: str | None, size: int, names: int, owner: int
+    *, readable: dict[str, str], writable: dict[str, str], repository: str | None, size: int, names: int, owner: int
 ) -> None:
     """Put the file system together and make it the root; the host's is out of sight afterwards.
 
-    ``writable`` maps paths in the container to folders of the host, ``repository`` is copied to ``/workspace``, and
-    ``owner`` is the user, as seen from here, to whom all that may be written belongs.
+    ``readable`` and ``writable`` map paths in the container to paths of the host, ``repository`` is copied to
+    ``/workspace``, and ``owner`` is the user, as seen from here, to whom all that may be written belongs.
     """
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
     mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
@@ -102,20 +101,23 @@ def copy_tree(source: Path, target: Path, owner: int) -> None:
             os.chown(goal, owner, owner)
 
 
-def _system(readable: Sequence[str]) -> None:
+def _system(readable: dict[str, str]) -> None:
     os.mkdir(f"{_NEW}/etc")
     for name, text in _ETC.items():
         Path(f"{_NEW}/etc/{name}").write_text(text, encoding="utf-8")
-    bound: list[str] = []
-    for path in (*SYSTEM, *readable):
-        if any(path == earlier or path.startswith(f"{earlier}/") for earlier in bound):
-            continue
-        if os.path.islink(f"{_OLD}{path}") and path in SYSTEM:  # /bin -> usr/bin
+    for path in SYSTEM:
+        if os.path.islink(f"{_OLD}{path}"):  # /bin -> usr/bin
             os.symlink(os.readlink(f"{_OLD}{path}"), f"{_NEW}{path}")
         elif os.path.exists(f"{_OLD}{path}"):
-            _bind(path, path)
-            restrict_mount(f"{_NEW}{path}", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-            bound.append(path)
+            _show(path, path)
+    for path, source in readable.items():
+        if not path.startswith("/usr/") or path != source:  # else it is there already
+            _show(source, path)
+
+
+def _show(source: str, target: str) -> None:
+    _bind(source, target)
+    restrict_mount(f"{_NEW}{target}", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
 
 def _devices() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from functools import cache
 
 from repoformer.errors import UserError
 
@@ -55,6 +56,7 @@ print(json.dumps(escapes))
 """
 
 
+@cache
 def require_containment() -> None:
     """Raise :class:`UserError` with the reason where this machine cannot contain code: then nothing may run."""
     if sys.platform != "linux":

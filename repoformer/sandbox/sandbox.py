@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal
@@ -51,8 +51,8 @@ class Job:
     """Copied to ``/workspace``, where the command starts."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Texts that take the place of files in the copy."""
-    readable: Sequence[Path] = ()
-    """Shown at their own paths, read-only."""
+    readable: Mapping[str, Path] = field(default_factory=dict)
+    """Paths in the container, and the host's files and folders that are shown there, read-only."""
     writable: Mapping[str, Path] = field(default_factory=dict)
     """Paths in the container, and the host's folders that stand there and keep what is written."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -121,8 +121,8 @@ class Sandbox:
         return {
             "command": list(job.command),
             "environment": {**ENVIRONMENT, **job.environment},
-            "readable": _shown(job.readable),
-            "writable": {target: os.path.realpath(source) for target, source in job.writable.items()},
+            "readable": _real(job.readable),
+            "writable": _real(job.writable),
             "repository": os.path.realpath(job.repository) if job.repository else None,
             "files": dict(job.files),
             "report": job.report,
@@ -131,9 +131,14 @@ class Sandbox:
         }
 
 
-def interpreter_folders() -> list[Path]:
+def interpreter_folders() -> dict[str, Path]:
     """What a job must see to run this very Python with the packages installed beside it."""
-    return [Path(sys.base_prefix), Path(sys.prefix)]
+    return at_their_own_paths(Path(sys.base_prefix), Path(sys.prefix))
+
+
+def at_their_own_paths(*folders: Path) -> dict[str, Path]:
+    """Host folders under the names that they have there, and under their real ones: links may lead to either."""
+    return {name: folder for folder in folders for name in (os.path.abspath(folder), os.path.realpath(folder))}
 
 
 def _start(status: int) -> subprocess.Popen[bytes]:
@@ -177,7 +182,7 @@ def _collect(container: subprocess.Popen[bytes], limit: int, deadline: float) ->
     return b"".join(tail)[-_KEPT:].decode("utf-8", "replace"), stopped
 
 
-def _pieces(stream: IO[bytes], deadline: float) -> Any:
+def _pieces(stream: IO[bytes], deadline: float) -> Iterator[bytes]:
     """What is written to ``stream``, until everybody who could write has ended or the deadline has passed."""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -189,7 +194,6 @@ def _pieces(stream: IO[bytes], deadline: float) -> Any:
                 yield piece
 
 
-def _shown(folders: Sequence[Path]) -> list[str]:
-    """Folders in an order in which none hides another: those that hold others first."""
-    paths = {str(path) for path in folders} | {os.path.realpath(path) for path in folders}
-    return sorted(paths)
+def _real(folders: Mapping[str, Path]) -> dict[str, str]:
+    """In an order in which none hides another: those that hold others first."""
+    return {target: os.path.realpath(source) for target, source in sorted(folders.items())}
