@@ -16,13 +16,9 @@ def windows(path: str, text: str, size: int, stride: int) -> list[Chunk]:
         raise ValueError(f"windows of {size} lines every {stride} lines leave lines out or are empty")
     lines = lines_of(text)
     starts = range(0, max(len(lines) - size + stride, 1), stride) if lines else ()
-    return [_chunk(path, lines, start, min(start + size, len(lines))) for start in starts]
+    return [chunk_of(path, lines, start, start + size) for start in starts]
 
 
-def non_overlapping_chunks(path: str, text: str, size: int) -> list[Chunk]:
-    """The file in consecutive chunks of ``size`` lines, the last one possibly shorter (the paper's appendix D)."""
-    return windows(path, text, size, size)
-
-
-def _chunk(path: str, lines: list[str], start: int, end: int) -> Chunk:
-    return Chunk(path, start, end, "\n".join(lines[start:end]))
+def chunk_of(path: str, lines: list[str], start: int, end: int) -> Chunk:
+    """The lines ``[start, end)`` of a file, or as many of them as there are."""
+    return Chunk(path, start, min(end, len(lines)), "\n".join(lines[start:end]))

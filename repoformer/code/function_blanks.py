@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,16 +18,22 @@ from repoformer.seeding import generator
 def function_blanks(
     repository: Repository, *, seed: int, most: int, lines: tuple[int, int] = (3, 30), clustered: int = CLUSTERED
 ) -> Sampled:
-    """At most ``most`` bodies of ``lines[0]`` to ``lines[1]`` lines, one of each cluster of similar ones."""
+    """At most ``most`` bodies of ``lines[0]`` to ``lines[1]`` lines, one of each cluster of similar ones.
+
+    Files are parsed in random order until there are ``clustered`` bodies, so that a blank of a large repository costs
+    no more than one of a small repository.
+    """
     rng = generator(seed, "function-blanks", repository.id)
-    useful, dropped = [], Counter[str]()
-    for body in _bodies(repository):
+    candidates: list[Chunk] = []
+    dropped = Counter[str]()
+    for body in _bodies(repository, rng):
         reason = _why_not(body, *lines)
         if reason:
             dropped[reason] += 1
         else:
-            useful.append(body)
-    candidates = rng.sample(useful, min(clustered, len(useful)))
+            candidates.append(body)
+        if len(candidates) == clustered:
+            break
     drawn = one_of_each_cluster([body.text for body in candidates], rng)[:most]
     files = {file.path: file for file in repository.files}
     spans = sorted(
@@ -35,8 +42,9 @@ def function_blanks(
     return Sampled(tuple(blank_at(repository, files[path], "function", *span) for path, *span in spans), dropped)
 
 
-def _bodies(repository: Repository) -> Iterator[Chunk]:
-    for file in sorted(repository.files, key=lambda file: file.path):
+def _bodies(repository: Repository, rng: random.Random) -> Iterator[Chunk]:
+    files = sorted(repository.files, key=lambda file: file.path)
+    for file in rng.sample(files, len(files)):
         lines = lines_of(file.text)
         for start, end in function_bodies(file.language, file.text):
             yield Chunk(file.path, start, end, "\n".join(lines[start:end]))

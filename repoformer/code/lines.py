@@ -14,6 +14,11 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
+def line_count(text: str) -> int:
+    """The number of lines of a text, without making them."""
+    return text.count("\n") + (bool(text) and not text.endswith("\n"))
+
+
 def cut(text: str, start: int, end: int) -> tuple[str, str, str]:
     """Left context, target and right context around the lines ``[start, end)``, which must not be empty.
 

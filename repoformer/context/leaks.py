@@ -18,7 +18,7 @@ import numpy as np
 from repoformer.code.languages import language_of
 from repoformer.code.lines import lines_of
 from repoformer.code.records import Blank, Chunk, RetrievedContext, SourceFile
-from repoformer.retrieval.postings import Postings
+from repoformer.retrieval.postings import TermIndex
 from repoformer.seeding import stable_hash
 
 SHARED_SHARE = 0.7
@@ -63,7 +63,7 @@ class CopyFinder:
         self._exact: dict[int, list[str]] = defaultdict(list)
         for file in files:
             self._exact[stable_hash(squeezed(file.text))].append(file.path)
-        self._postings = Postings(sorted(telling_lines(file.path, file.text)) for file in files)
+        self._lines = TermIndex(telling_lines(file.path, file.text) for file in files)
         self._known: dict[str, tuple[str, frozenset[str]]] = {}
 
     def copies_of(self, path: str, text: str) -> frozenset[str]:
@@ -75,9 +75,9 @@ class CopyFinder:
 
     def _find(self, path: str, text: str) -> frozenset[str]:
         lines = telling_lines(path, text)
-        shared = self._postings.shared(lines)
-        smaller = np.minimum(self._postings.sizes, len(lines))
-        equal = (shared == len(lines)) & (shared == self._postings.sizes) & (shared > 0)
+        shared = self._lines.shared(lines)
+        smaller = np.minimum(self._lines.sizes, len(lines))
+        equal = (shared == len(lines)) & (shared == self._lines.sizes) & (shared > 0)
         near = (shared >= SHARED_LINES) & (shared >= SHARED_SHARE * smaller)
         found = {self._paths[position] for position in np.flatnonzero(equal | near)}
         found.update(self._exact.get(stable_hash(squeezed(text)), ()))

@@ -8,32 +8,27 @@ scores are reported as they are: compare them with nothing, and prefer Jaccard f
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from repoformer.retrieval.postings import Mask, Postings, Scores, best, words
+from repoformer.retrieval.kernels import Mask, Scores, search_weighted, weighted_scores
+from repoformer.retrieval.postings import WordIndex, ranked, words
 
 
 class BM25Index:
     r"""Searches texts by BM25 over ``\w+``, case-sensitive on both sides. Built once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        documents = [words(text) for text in texts]
-        counts = [Counter(document) for document in documents]
-        self._postings = Postings(counts)
-        self._weights = self._term_weights(documents, counts)
+        self._words = WordIndex(texts)
+        self._weights = self._posting_weights(texts)
 
     def scores(self, query: str) -> Scores:
         """``BM25Okapi.get_scores`` of every text, in the order of the texts; a repeated query word counts again."""
-        total = np.zeros(len(self._postings))
-        for word, count in Counter(words(query)).items():
-            for found in self._postings.of([word]):
-                # A word stands once among a text's postings, so plain indexed addition is safe.
-                total[self._postings.documents[found]] += count * self._weights[found]
-        return total
+        postings, (asked, _) = self._words.postings, self._words.asked(query)
+        scores, _ = weighted_scores(asked, postings.starts, postings.texts, self._weights, len(postings))
+        return scores
 
     def search(self, query: str, top: int, allowed: Mask | None = None) -> list[tuple[int, float]]:
         """The ``top`` best-scored of the ``allowed`` texts as (position, score), best first, ties by position.
@@ -41,21 +36,20 @@ class BM25Index:
         A text that shares no word with the query is no hit, so fewer may come back; one that shares a word is a hit
         whatever its score.
         """
-        hits = self._postings.shared(set(words(query))) > 0
-        return best(self.scores(query), hits if allowed is None else hits & allowed, top)
+        if top < 1:
+            return []
+        postings, (asked, _) = self._words.postings, self._words.asked(query)
+        mask = self._words.everything if allowed is None else allowed
+        return ranked(search_weighted(asked, postings.starts, postings.texts, self._weights, mask, top))
 
-    def _term_weights(self, documents: list[list[str]], counts: list[Counter[str]]) -> Scores:
+    def _posting_weights(self, texts: Sequence[str]) -> Scores:
         """What each posting adds to its text's score when its word is asked for once."""
-        postings = self._postings
-        if not postings.vocabulary:  # rank-bm25 divides by the number of words
+        postings = self._words.postings
+        if not self._words.numbers:  # rank-bm25 divides by the number of words
             return np.zeros(0)
-        statistics = BM25Okapi(documents)
-        flat = [count for document in counts for count in document.values()]
-        frequency = np.asarray(flat, dtype=np.float64)[postings.order]
-        idf = np.fromiter((statistics.idf[word] for word in postings.vocabulary), np.float64, len(postings.vocabulary))
-        length = np.asarray(statistics.doc_len)[postings.documents]
+        statistics = BM25Okapi([words(text) for text in texts])
+        idf = np.fromiter((statistics.idf[word] for word in self._words.numbers), np.float64, len(self._words.numbers))
+        length = np.asarray(statistics.doc_len)[postings.texts]
         norm = statistics.k1 * (1 - statistics.b + statistics.b * length / statistics.avgdl)
-        weights: Scores = (
-            np.repeat(idf, np.diff(postings.starts)) * frequency * (statistics.k1 + 1) / (frequency + norm)
-        )
+        weights: Scores = idf[postings.terms] * postings.counts * (statistics.k1 + 1) / (postings.counts + norm)
         return weights

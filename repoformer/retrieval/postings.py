@@ -1,19 +1,19 @@
-"""The inverted index under the exact scorers: for every term, the documents that hold it."""
+"""The inverted index under the exact scorers: for every word, the texts that hold it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-Positions = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-Scores = NDArray[np.float64]
+from repoformer.retrieval.kernels import Mask, Numbers, Scores, invert, shared_words
 
 _WORD = re.compile(r"\w+")
+
+LINES_KEPT = 100_000
+"""Lines whose words are remembered, some 25 MB; with more lines, finding the words is a small part of a search."""
 
 
 def words(text: str) -> list[str]:
@@ -22,49 +22,79 @@ def words(text: str) -> list[str]:
 
 
 class Postings:
-    """Which documents hold which term, as two flat arrays: those of term ``t`` stand at ``[starts[t], starts[t + 1])``.
+    """Which of ``size`` texts hold which term, from the numbers of their terms, one text after the other."""
 
-    ``documents`` gives each document's *distinct* terms; positions are in the order given.
-    """
-
-    def __init__(self, documents: Iterable[Iterable[str]]) -> None:
-        self.vocabulary: dict[str, int] = {}
-        number = self.vocabulary.setdefault
-        terms = [[number(term, len(self.vocabulary)) for term in document] for document in documents]
-        self.sizes: Positions = np.fromiter(map(len, terms), dtype=np.intp, count=len(terms))
-        flat: Positions = np.fromiter(chain.from_iterable(terms), dtype=np.intp, count=int(self.sizes.sum()))
-        self.order: Positions = np.argsort(flat, kind="stable")
-        """Where each posting stood in the documents' concatenation: brings other per-posting values into this order."""
-        self.documents: Positions = np.repeat(np.arange(len(terms)), self.sizes)[self.order]
-        self.starts: Positions = np.zeros(len(self.vocabulary) + 1, dtype=np.intp)
-        np.cumsum(np.bincount(flat, minlength=len(self.vocabulary)), out=self.starts[1:])
+    def __init__(self, tokens: Numbers, lengths: Numbers, terms: int) -> None:
+        self.starts, self.texts, self.counts, self.sizes = invert(tokens, lengths, terms)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def of(self, terms: Iterable[str]) -> list[slice]:
-        """The postings of each known term, as slices of ``documents``."""
-        known = [self.vocabulary[term] for term in terms if term in self.vocabulary]
-        return [slice(self.starts[term], self.starts[term + 1]) for term in known]
-
-    def shared(self, terms: Iterable[str]) -> Positions:
-        """How many of the distinct ``terms`` each document holds."""
-        return np.bincount(self._gather(self.of(terms)), minlength=len(self))
-
-    def _gather(self, slices: Sequence[slice]) -> Positions:
-        found = [self.documents[piece] for piece in slices]
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+    @property
+    def terms(self) -> Numbers:
+        """The term of each posting."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
 
-def best(scores: Scores, hits: Mask, top: int) -> list[tuple[int, float]]:
-    """Positions and scores of the ``top`` best hits, fewer where there are fewer; ties by position."""
-    positions = np.flatnonzero(hits)
-    if top < 1 or not len(positions):
-        return []
-    candidates = scores[positions]
-    if top < len(positions):
-        # All that reach the last place's score: which of its ties stay is decided by position, not by the partition.
-        reached = candidates >= np.partition(candidates, -top)[-top]
-        positions, candidates = positions[reached], candidates[reached]
-    ranking = np.argsort(-candidates, kind="stable")[:top]
-    return [(int(positions[place]), float(candidates[place])) for place in ranking]
+class TermIndex:
+    """Texts given as terms of any kind, and how many of some terms each of them holds."""
+
+    def __init__(self, documents: Iterable[Iterable[str]]) -> None:
+        self._numbers: dict[str, int] = {}
+        number = self._numbers.setdefault
+        tokens = [[number(term, len(self._numbers)) for term in document] for document in documents]
+        lengths = np.fromiter(map(len, tokens), np.int32, len(tokens))
+        flat = np.fromiter((token for each in tokens for token in each), np.int32, int(lengths.sum()))
+        self._postings = Postings(flat, lengths, len(self._numbers))
+
+    @property
+    def sizes(self) -> Numbers:
+        """Number of distinct terms of each text."""
+        return self._postings.sizes
+
+    def shared(self, terms: Iterable[str]) -> Numbers:
+        """How many of the distinct ``terms`` each text holds."""
+        asked = np.array([self._numbers[term] for term in terms if term in self._numbers], dtype=np.int32)
+        shared, _ = shared_words(asked, self._postings.starts, self._postings.texts, len(self._postings))
+        return shared
+
+
+class WordIndex:
+    r"""Texts by their ``\w+`` words. A word ends with its line, so a line in many windows is split once."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.numbers: dict[str, int] = {}
+        self._lines: dict[str, bytes] = {}
+        tokens = [b"".join([self._numbered(line) for line in text.split("\n")]) for text in texts]
+        lengths = np.fromiter((len(each) // 4 for each in tokens), np.int32, len(tokens))
+        self.postings = Postings(np.frombuffer(b"".join(tokens), np.int32), lengths, len(self.numbers))
+        self.everything: Mask = np.ones(len(texts), dtype=np.bool_)
+        """The mask that allows all texts."""
+
+    def asked(self, query: str) -> tuple[Numbers, int]:
+        """The known words of a query, repeated ones repeated, and the number of distinct words that no text holds."""
+        lines = self._lines
+        try:
+            return np.frombuffer(b"".join([lines[line] for line in query.split("\n")]), np.int32), 0
+        except KeyError:
+            found = words(query)
+            known = [self.numbers[word] for word in found if word in self.numbers]
+            unknown = sum(word not in self.numbers for word in set(found))
+            return np.array(known, dtype=np.int32), unknown
+
+    def _numbered(self, line: str) -> bytes:
+        """The numbers of a line's words as int32."""
+        known = self._lines.get(line)
+        if known is not None:
+            return known
+        number = self.numbers.setdefault
+        found = np.array([number(word, len(self.numbers)) for word in words(line)], dtype=np.int32).tobytes()
+        if len(self._lines) < LINES_KEPT:
+            self._lines[line] = found
+        return found
+
+
+def ranked(found: tuple[NDArray[np.int64], Scores]) -> list[tuple[int, float]]:
+    """Positions and scores as pairs."""
+    positions, scores = found
+    return list(zip(positions.tolist(), scores.tolist(), strict=True))

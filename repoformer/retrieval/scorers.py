@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from repoformer.retrieval.bm25 import BM25Index
 from repoformer.retrieval.jaccard import JaccardIndex
-from repoformer.retrieval.postings import Mask
+from repoformer.retrieval.kernels import Mask
 
 Scorer = Literal["jaccard", "bm25"]
 

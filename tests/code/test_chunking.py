@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repoformer.code.chunking import non_overlapping_chunks, windows
+from repoformer.code.chunking import windows
 from repoformer.code.lines import cut, lines_of
 
 SOURCE_TEXT = st.lists(st.sampled_from(["", "    ", "x = 1", "\tif y:", "a\fb", "c\u2028d", "e\x85f", "<cc>"])).map(
@@ -39,7 +39,7 @@ def test_windows_cover_every_line_and_none_stands_inside_another(text: str, size
 
 @given(TEXTS, st.integers(1, 12))
 def test_non_overlapping_chunks_put_together_are_the_file(text: str, size: int) -> None:
-    chunks = non_overlapping_chunks("a.py", text, size)
+    chunks = windows("a.py", text, size, size)
     assert "\n".join(chunk.text for chunk in chunks) == text.removesuffix("\n")
 
 
