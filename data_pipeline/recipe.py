@@ -6,42 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from repoformer.benchmarks.benchmark import BENCHMARKS
 from repoformer.code.filters import Requirements
-from repoformer.code.licences import spdx
+from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Kind
 from repoformer.config import Section
 from repoformer.prompt.budgets import Preset
 
-
-class FolderSource(Section):
-    """Repositories that lie in a folder."""
-
-    kind: Literal["folder"]
-    path: str
-    each: bool = True
-    """Every folder in ``path`` is a repository; ``false`` makes ``path`` itself the only one."""
-    licence: str = ""
-    """Your word, as an SPDX expression (``LicenseRef-...`` for your own code), that this source may be used. It is
-    then neither looked for in the files nor compared with ``licences``."""
-
-    @field_validator("licence")
-    @classmethod
-    def _is_spdx(cls, licence: str) -> str:
-        return _spdx(licence) if licence else ""
-
-
-class InstalledSource(Section):
-    """Python distributions that are installed in an environment, by default the one that runs this."""
-
-    kind: Literal["installed"]
-    include: list[str] = []
-    """Names of distributions; empty takes all."""
-    exclude: list[str] = []
-    site_packages: list[str] = []
-    """Folders to look into instead of this environment's."""
-
-
-Source = Annotated[FolderSource | InstalledSource, Field(discriminator="kind")]
+from .sources import Source, known_licence
 
 
 class Filter(Section):
@@ -51,6 +23,10 @@ class Filter(Section):
     """At least this many usable files."""
     max_files: int = Field(default=0, ge=0)
     """At most this many; 0 sets no limit."""
+    lines: int = Field(default=0, ge=0)
+    """At least this many lines of code in all."""
+    languages: Annotated[tuple[str, ...], Field(min_length=1)] = ("python",)
+    """Files in others are not looked at."""
     imports_per_file: float = Field(default=3.0, ge=0)
     local_imports_per_file: float = Field(default=2.0, ge=0)
     """Of them, at least this many of the repository's own modules."""
@@ -58,6 +34,14 @@ class Filter(Section):
     """Larger files are set aside."""
     repositories: int = Field(default=0, ge=0)
     """Keep at most this many repositories, drawn by the seed; 0 keeps all."""
+
+    @field_validator("languages")
+    @classmethod
+    def _are_known(cls, languages: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [language for language in languages if language not in LANGUAGES]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no known language; known: {', '.join(LANGUAGES)}")
+        return languages
 
     @field_validator("max_files")
     @classmethod
@@ -78,6 +62,24 @@ class Filter(Section):
     def requirements(self) -> Requirements:
         """What is asked of each repository by itself."""
         return Requirements(**self.model_dump(exclude={"repositories"}))
+
+
+class BenchmarkFiles(Section):
+    """A benchmark whose repositories and files must not be trained on."""
+
+    name: str
+    """As ``repoformer eval`` lists it."""
+    path: str
+    """Where its files were unpacked, or one of them."""
+    variant: str | None = None
+    repositories: str | None = None
+    """The folder of its repositories, where there is one: right contexts then count too."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        BENCHMARKS.get(name)
+        return name
 
 
 class Split(Section):
@@ -187,6 +189,8 @@ class DataRecipe(Section):
     licences: Annotated[list[str], Field(min_length=1)]
     """Licences that allow use, as SPDX identifiers; others, and unknown ones, are refused."""
     filter: Filter = Filter()
+    decontaminate: list[BenchmarkFiles] = []
+    """Repositories of these benchmarks are refused, and copies of their files left out."""
     split: Split = Split()
     sample: Sample = Sample()
     retrieve: Retrieve = Retrieve()
@@ -195,11 +199,4 @@ class DataRecipe(Section):
     @field_validator("licences")
     @classmethod
     def _are_spdx(cls, licences: list[str]) -> list[str]:
-        return [_spdx(licence) for licence in licences]
-
-
-def _spdx(licence: str) -> str:
-    canonical = spdx(licence)
-    if canonical is None:
-        raise ValueError(f"{licence!r} is no SPDX identifier (spdx.org/licenses lists them, for example BSD-3-Clause)")
-    return canonical
+        return [known_licence(licence) for licence in licences]

@@ -1,19 +1,23 @@
-"""Sample: chunk blanks and function blanks of every repository that is kept, test repositories included."""
+"""Sample: chunk blanks and function blanks of every repository that is kept, test repositories included.
+
+None is drawn from a file that is a copy of another repository's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from repoformer.code.chunk_blanks import chunk_blanks
 from repoformer.code.function_blanks import function_blanks
 from repoformer.code.records import Blank, Repository
-from repoformer.code.storage import read_parquet, write_parquet
+from repoformer.code.storage import read_json, read_parquet, write_parquet
 from repoformer.config import config_hash
 
 from .done import done_of
 from .recipe import DataRecipe
-from .split import read_split
+from .split import copied_files, read_split
 from .stage import Advance, Input, Shard, Stage, Stats, owned
 
 
@@ -23,10 +27,14 @@ def settings(recipe: DataRecipe) -> Any:
 
 
 def inputs(shards: Sequence[Shard]) -> list[Input]:
-    """The collected repositories and which of them are kept."""
-    kept = read_split(shards[0].recipe).sides
+    """The collected repositories, which of them are kept, and which of their files are copies."""
+    recipe = shards[0].recipe
+    kept, copied = read_split(recipe).sides, read_json(copied_files(recipe))
     collected = zip(shards, done_of("collect", shards), strict=True)
-    return [Input(config_hash(done.output, owned(shard, kept)), len(owned(shard, kept))) for shard, done in collected]
+    return [
+        Input(config_hash(done.output, mine := owned(shard, kept), [copied.get(name) for name in mine]), len(mine))
+        for shard, done in collected
+    ]
 
 
 def run_shard(shard: Shard, advance: Advance) -> Stats:
@@ -38,10 +46,11 @@ def run_shard(shard: Shard, advance: Advance) -> Stats:
 
 def _blanks(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Blank]:
     drawing, seed = shard.recipe.sample, shard.recipe.seed
-    kept = read_split(shard.recipe).sides
+    kept, copied = read_split(shard.recipe).sides, read_json(copied_files(shard.recipe))
     for repository in read_parquet(Repository, shard.part("collect")):
         if repository.id not in kept:
             continue
+        repository = _without(repository, copied.get(repository.id, {}), stats)
         chunks = chunk_blanks(
             repository,
             seed=seed,
@@ -60,6 +69,12 @@ def _blanks(shard: Shard, stats: Stats, advance: Advance) -> Iterator[Blank]:
         for sampled in (chunks, functions):
             stats.dropped.update(sampled.dropped)
             yield from sampled.blanks
+
+
+def _without(repository: Repository, copied: Collection[str], stats: Stats) -> Repository:
+    own = tuple(file for file in repository.files if file.path not in copied)
+    stats.dropped["file that is a copy of another repository's"] += len(repository.files) - len(own)
+    return dataclasses.replace(repository, files=own)
 
 
 STAGE = Stage("sample", "repository", ("sample",), settings, inputs, run_shard)

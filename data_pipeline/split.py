@@ -1,7 +1,8 @@
 """Which repositories are trained on, validated with and tested on: ``OUT/split.json``, decided after collecting.
 
 Every repository has a rank by the seed and its name, so adding one moves as few of the others as possible. Of several
-copies of a repository only the first by rank is kept.
+copies of a repository only the first by rank is kept. Files of those that are kept and copied from each other are
+listed in ``OUT/copied-files.json``.
 """
 
 from __future__ import annotations
@@ -9,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tqdm import tqdm
-
-from repoformer.code.records import Repository
 from repoformer.code.storage import read_json, read_parquet, write_json
 from repoformer.config import Section, config_hash, parse_recipe
 from repoformer.errors import UserError
 from repoformer.seeding import stable_hash
 
-from .deduplicate import Originals, line_hashes
+from .deduplicate import Duplicates, FileSignature, find_duplicates
 from .done import all_done
 from .recipe import DataRecipe
 from .stage import shards_of
@@ -54,17 +52,25 @@ def write_split(recipe: DataRecipe) -> None:
     made_from = config_hash(settings, [each.output for each in done])
     if _path(recipe).is_file() and read_split(recipe).made_from == made_from:
         return
-    originals, copies = _without_copies(recipe)
-    if len(originals) < len(SIDES):
+    found = _duplicates(recipe)
+    if len(found.originals) < len(SIDES):
         refused = {name: reason for each in done for name, reason in each.refused}
-        raise UserError(_too_few(recipe, originals, refused | {name: f"copy of {copies[name]}" for name in copies}))
-    drawn = split(originals, recipe)
+        copies = {name: f"copy of {original}" for name, original in found.copies.items()}
+        raise UserError(_too_few(recipe, found.originals, refused | copies))
+    drawn = split(found.originals, recipe)
+    write_json(copied_files(recipe), dict(sorted(found.files.items())))
+    copies = dict(sorted(found.copies.items()))
     write_json(_path(recipe), Split(**drawn, copies=copies, made_from=made_from).model_dump(mode="json"))
 
 
 def read_split(recipe: DataRecipe) -> Split:
     """What :func:`write_split` wrote."""
     return parse_recipe(Split, read_json(_path(recipe)), str(_path(recipe)))
+
+
+def copied_files(recipe: DataRecipe) -> Path:
+    """Where it stands, by repository and path, what files are copies of from which no blank is drawn."""
+    return Path(recipe.out, "copied-files.json")
 
 
 def split(repositories: Iterable[str], recipe: DataRecipe) -> dict[str, list[str]]:
@@ -79,20 +85,10 @@ def split(repositories: Iterable[str], recipe: DataRecipe) -> dict[str, list[str
     }
 
 
-def _without_copies(recipe: DataRecipe) -> tuple[list[str], dict[str, str]]:
-    """The repositories that may be drawn, and what the others are copies of."""
-    lines = {}
-    for shard in tqdm(shards_of(recipe), desc="deduplicate", unit="shard", delay=2):
-        for repository in read_parquet(Repository, shard.part("collect")):
-            lines[repository.id] = line_hashes(repository)
-    originals, copies = Originals(), {}
-    for name in _ranked(lines, recipe):
-        original = originals.copied(lines[name])
-        if original is None:
-            originals.add(name, lines[name])
-        else:
-            copies[name] = original
-    return originals.names, dict(sorted(copies.items()))
+def _duplicates(recipe: DataRecipe) -> Duplicates:
+    """Copies among the collected repositories, the first by rank being the original."""
+    found = [one for shard in shards_of(recipe) for one in read_parquet(FileSignature, shard.part("signatures"))]
+    return find_duplicates(found, _ranked({one.repository for one in found}, recipe))
 
 
 def _ranked(repositories: Iterable[str], recipe: DataRecipe) -> list[str]:

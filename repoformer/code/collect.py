@@ -25,13 +25,20 @@ class Collected:
     """Files set aside, by reason."""
 
 
-def collect(candidate: Candidate, licences: Collection[str], requirements: Requirements) -> Collected:
+def collect(
+    candidate: Candidate,
+    licences: Collection[str],
+    requirements: Requirements,
+    left_out: Callable[[SourceFile], str | None] = lambda _: None,
+) -> Collected:
     """The candidate's repository, if its licence is one of ``licences`` and it is worth it.
+
+    ``left_out`` gives a reason against a file beside the usual ones; it may also raise `Refused` against them all.
 
     Whatever is wrong with a candidate is its own affair: it is refused with the reason, and the next one's turn comes.
     """
     try:
-        return _collect(candidate, licences, requirements)
+        return _collect(candidate, licences, requirements, left_out)
     except Refused as reason:
         return Collected(candidate.id, None, str(reason))
     except OSError as error:
@@ -47,7 +54,12 @@ def fingerprint(candidate: Candidate) -> int:
     return stable_hash(candidate.id, candidate.granted, stamp)
 
 
-def _collect(candidate: Candidate, licences: Collection[str], requirements: Requirements) -> Collected:
+def _collect(
+    candidate: Candidate,
+    licences: Collection[str],
+    requirements: Requirements,
+    left_out: Callable[[SourceFile], str | None],
+) -> Collected:
     licence: str | None = candidate.granted
     if not licence:
         evidence = candidate.evidence()
@@ -55,7 +67,8 @@ def _collect(candidate: Candidate, licences: Collection[str], requirements: Requ
         reason = refusal(licence, evidence, licences)
         if reason:
             return Collected(candidate.id, None, reason)
-    reading = without_files(candidate.read(requirements.limits), lambda file: unwanted(file.path, file.text))
+    reading = _without(candidate.read(requirements.limits), lambda file: unwanted(file.path, file.text))
+    reading = _without(reading, left_out)
     reason = count_imports(reading.files, reading.paths).refusal(requirements)
     if reason:
         return Collected(candidate.id, None, reason, reading.dropped)
@@ -63,7 +76,7 @@ def _collect(candidate: Candidate, licences: Collection[str], requirements: Requ
     return Collected(candidate.id, repository, dropped=reading.dropped)
 
 
-def without_files(reading: Reading, why: Callable[[SourceFile], str | None]) -> Reading:
+def _without(reading: Reading, why: Callable[[SourceFile], str | None]) -> Reading:
     """The reading without the files that there is a reason against."""
     dropped = Counter(reading.dropped)
     files = []

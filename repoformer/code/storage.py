@@ -132,7 +132,13 @@ def _arrow_type(hint: Any) -> pyarrow.DataType:
     if arguments:  # a type or None
         return _arrow_type(arguments[0])
     # The texts of a whole shard may be more than the 2 GB that fit into one column of short strings.
-    types = {str: pyarrow.large_string(), bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
+    types = {
+        str: pyarrow.large_string(),
+        bytes: pyarrow.large_binary(),
+        bool: pyarrow.bool_(),
+        int: pyarrow.int64(),
+        float: pyarrow.float64(),
+    }
     return types[hint]
 
 

@@ -76,9 +76,9 @@ class ArchiveCandidate:
     guard: Guard = GUARD
 
     def stamp(self) -> object:
-        """Size and time of the archive."""
+        """Size and time of the archive, and its limits."""
         status = self.file.stat()
-        return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns, self.guard
 
     def evidence(self) -> LicenceEvidence:
         """What the manifests and the licence files in the root say."""
