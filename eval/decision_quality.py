@@ -9,7 +9,7 @@ import numpy as np
 
 from repoformer.metrics import decisions
 
-from .outcomes import Floats, Outcomes
+from .outcomes import Floats, Outcomes, Trial
 from .table import Arm, mean_seconds
 
 SWEEP_POINTS = 100
@@ -51,14 +51,15 @@ def decision_quality(outcomes: Outcomes, greedy: Floats, threshold: Floats) -> d
     }
 
 
-def sweep(outcomes: Outcomes) -> list[SweepPoint]:
-    """From always to never."""
-    points = decisions.sweep(outcomes.p_retrieve.tolist(), outcomes.es_without.tolist(), outcomes.es_with.tolist())
-    return [_sweep_point(outcomes, point) for point in _thinned(points)]
+def sweep(outcomes: Outcomes, signal: Floats | None = None, trial: Trial = "none") -> list[SweepPoint]:
+    """From always to never, by P(``<cc>``) or another ``signal`` in [0, 1]."""
+    p = outcomes.p_retrieve if signal is None else signal
+    points = decisions.sweep(p.tolist(), outcomes.es_without.tolist(), outcomes.es_with.tolist())
+    return [_sweep_point(outcomes, p, trial, point) for point in _thinned(points)]
 
 
-def _sweep_point(outcomes: Outcomes, point: decisions.SweepPoint) -> SweepPoint:
-    arm = Arm(outcomes, (outcomes.p_retrieve > point.threshold).astype(np.float64))
+def _sweep_point(outcomes: Outcomes, p: Floats, trial: Trial, point: decisions.SweepPoint) -> SweepPoint:
+    arm = Arm(outcomes, (p > point.threshold).astype(np.float64), trial)
     return SweepPoint(point.threshold, point.retrieved, float(arm.em.mean()), point.es, mean_seconds(arm))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from repoformer.code.lines import lines_of
 from repoformer.code.records import Prediction, RankedChunk, Score
-from repoformer.metrics.completion import postprocess
+from repoformer.metrics.catalogue import POSTPROCESSING
 from repoformer.report.instances import LEFT_LINES, RIGHT_LINES
 from repoformer.seeding import stable_hash
 
@@ -28,21 +28,25 @@ def examples(
     predictions: Mapping[str, Prediction],
     scores: Mapping[str, Score],
     asked: Mapping[str, bool] | None,
-    stands_elsewhere: Mapping[str, bool],
+    stands_elsewhere: Mapping[str, bool | None],
     seed: int,
+    postprocessing: str,
 ) -> list[dict[str, Any]]:
     """Items for the report's list of instances; ``asked`` by the policy shown, None for a model that takes no decision.
 
     Completions are shown as they were scored, after post-processing.
     """
     return [
-        _example(predictions[id], scores[id], asked[id] if asked else None, stands_elsewhere[id])
+        _example(predictions[id], scores[id], asked[id] if asked else None, stands_elsewhere[id], postprocessing)
         for id in chosen_examples(scores, seed)
     ]
 
 
-def _example(prediction: Prediction, score: Score, asked: bool | None, stands_elsewhere: bool) -> dict[str, Any]:
+def _example(
+    prediction: Prediction, score: Score, asked: bool | None, stands_elsewhere: bool | None, postprocessing: str
+) -> dict[str, Any]:
     blank = prediction.blank
+    cut = POSTPROCESSING[postprocessing]
     return {
         "id": blank.id,
         "repository": blank.repository,
@@ -52,8 +56,8 @@ def _example(prediction: Prediction, score: Score, asked: bool | None, stands_el
         "left": "".join(f"{line}\n" for line in lines_of(blank.left)[-LEFT_LINES:]),
         "right": "\n".join(blank.right.split("\n")[: RIGHT_LINES + 1]),
         "target": blank.target,
-        "text_without": postprocess(blank, prediction.text_without),
-        "text_with": postprocess(blank, prediction.text_with),
+        "text_without": cut(blank, prediction.text_without)[0],
+        "text_with": cut(blank, prediction.text_with)[0],
         "es_without": score.es_without,
         "es_with": score.es_with,
         "p_retrieve": prediction.p_retrieve,

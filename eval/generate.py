@@ -9,7 +9,7 @@ batches as one that was never killed. A raised limit goes on where the smaller o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from tqdm import tqdm
@@ -17,14 +17,14 @@ from tqdm import tqdm
 from repoformer.code.records import Prediction
 from repoformer.code.storage import read_json
 from repoformer.config import config_hash
-from repoformer.inference.arms import ArmRequest, Arms, TimedArms, complete_arms, time_arms
-from repoformer.models.fingerprint import model_hash
-from repoformer.models.loading import LoadedModel, load_model, model_folder
-from repoformer.models.settings import ModelSettings, load_settings
 
+from .endpoint import EndpointGenerator
+from .generators import Generator, LocalGenerator
 from .recipe import EvalRecipe, EvaluatedModel
 from .record_log import RecordLog
 from .retrieve import Prepared, contexts_log
+from .shards import WHOLE, Shard, finished_shards, merge
+from .sources import Source
 
 BATCHES = 2
 """Batches that are completed, then written, together: what a killed run loses at most."""
@@ -35,87 +35,65 @@ def predictions_log(out: Path, model: str) -> RecordLog[Prediction]:
     return RecordLog(Prediction, out / "predictions" / f"{model}.jsonl")
 
 
-def generate(recipe: EvalRecipe, entry: EvaluatedModel, prepared: Sequence[Prepared]) -> None:
-    """Complete every blank that has no prediction yet; loads the model only if there is one."""
-    out = Path(recipe.out)
-    folder = model_folder(entry.path, download=recipe.download)
-    settings = load_settings(folder)
+def group_size(recipe: EvalRecipe) -> int:
+    """How many blanks make one group."""
+    return BATCHES * recipe.batch
+
+
+def generate(
+    recipe: EvalRecipe,
+    entry: EvaluatedModel,
+    prepared: Sequence[Prepared],
+    source: Source,
+    timed: Set[str],
+    shard: Shard = WHOLE,
+) -> None:
+    """Complete every blank that has no prediction yet; loads the model only if there is one.
+
+    ``timed``: ids of the blanks whose seconds are measured.
+    """
+    out = shard.folder(Path(recipe.out))
+    generator = generator_of(recipe, entry, source)
     log = predictions_log(out, entry.name)
-    made_with = {
-        "model": model_hash(folder),
-        "prompts": _prompt_settings(settings) if settings else "detected from the tokenizer",
+    made_with = generator.made_with() | {
         "contexts": config_hash(contexts_log(out).made_with()),
+        "length": config_hash(source.new_tokens, source.postprocessing),
     }
     held = {prediction.blank.id: prediction for prediction in log.resume(made_with)}
-    timed = {one.blank.id for one in prepared[: recipe.latency_blanks]}
-    size = BATCHES * recipe.batch
+    size = group_size(recipe)
     groups = [prepared[start : start + size] for start in range(0, len(prepared), size)]
     unfinished = [group for group in groups if not all(_is_done(one, held, timed) for one in group)]
     if not unfinished:
-        if settings:  # its thresholds may have been chosen anew since
-            log.note(log.facts() | {"path": entry.path, "settings": settings.model_dump(mode="json")})
+        log.note(log.facts() | generator.facts_of_today())
         return
     redone = {one.blank.id for group in unfinished for one in group}
     log.rewrite(prediction for blank, prediction in held.items() if blank not in redone)
-    loaded = load_model(entry.path, device=recipe.device, download=recipe.download)
-    log.note(_facts(recipe, entry, loaded.settings))
-    bar = tqdm(total=len(prepared), desc=entry.name, unit="blank")
-    with bar:
+    generator.load()
+    run = read_json(out / "run.json")
+    generated = {key: run[key] for key in ("started", "git", "python", "packages")}
+    log.note(generator.facts() | {"generated": generated})
+    with tqdm(total=len(prepared), desc=entry.name, unit="blank") as bar:
         bar.update(len(prepared) - sum(map(len, unfinished)))
         for group in unfinished:
-            log.append(_complete(loaded, group, timed, recipe.batch))
+            log.append(generator.complete(group, timed))
             bar.update(len(group))
 
 
-def _is_done(one: Prepared, held: dict[str, Prediction], timed: set[str]) -> bool:
+def generator_of(recipe: EvalRecipe, entry: EvaluatedModel, source: Source) -> Generator:
+    """Who completes for an entry of the table."""
+    kind = EndpointGenerator if entry.endpoint else LocalGenerator
+    return kind(recipe, entry, source.length)
+
+
+def _is_done(one: Prepared, held: dict[str, Prediction], timed: Set[str]) -> bool:
     prediction = held.get(one.blank.id)
     if prediction is None:
         return False
     return prediction.decide_seconds is not None or one.blank.id not in timed
 
 
-def _complete(loaded: LoadedModel, group: Sequence[Prepared], timed: set[str], batch: int) -> list[Prediction]:
-    arms = complete_arms(loaded, [_request(one) for one in group], batch, progress=False)
-    measured = [one for one in group if one.blank.id in timed]
-    times = time_arms(loaded, [_request(one) for one in measured], progress=False)
-    seconds = {one.blank.id: time for one, time in zip(measured, times, strict=True)}
-    return [
-        _prediction(loaded.name, one, both, seconds.get(one.blank.id)) for one, both in zip(group, arms, strict=True)
-    ]
-
-
-def _request(one: Prepared) -> ArmRequest:
-    return ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks))
-
-
-def _prediction(model: str, one: Prepared, arms: Arms, time: TimedArms | None) -> Prediction:
-    return Prediction(
-        blank=one.blank,
-        model=model,
-        p_retrieve=arms.p_retrieve,
-        greedy=arms.greedy,
-        context=one.context,
-        text_without=arms.text_without,
-        text_with=arms.text_with,
-        decide_seconds=time.decide_seconds if time else None,
-        retrieve_seconds=one.context.seconds if time else None,
-        generate_without_seconds=time.generate_without_seconds if time else None,
-        generate_with_seconds=time.generate_with_seconds if time else None,
-    )
-
-
-def _prompt_settings(settings: ModelSettings) -> dict[str, str]:
-    return {"dialect": settings.dialect, "style": settings.style, "preset": settings.preset}
-
-
-def _facts(recipe: EvalRecipe, entry: EvaluatedModel, settings: ModelSettings) -> dict[str, object]:
-    """What the report says about these predictions."""
-    run = read_json(Path(recipe.out) / "run.json")
-    return {
-        "path": entry.path,
-        "settings": settings.model_dump(mode="json"),
-        "decoding": "greedy",
-        "batch": recipe.batch,
-        "device": recipe.device,
-        "generated": {key: run[key] for key in ("started", "git", "python", "packages")},
-    }
+def merge_predictions(out: Path, model: str) -> None:
+    """A model's predictions of all shards in one file, if the run was sharded."""
+    logs = [predictions_log(folder, model) for folder in finished_shards(out)]
+    if logs:
+        merge(logs, predictions_log(out, model), logs[0].facts())

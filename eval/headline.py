@@ -40,7 +40,7 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
     rows = {row["policy"]: row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL}
     own, always, random, oracle = (rows[policy] for policy in ("threshold", "always", "random", "oracle"))
     yield (
-        f"On {own['n']} blanks of {own['repositories']} held-out repositories, {model} at its own thresholds retrieves "
+        f"On {own['n']} blanks of {own['repositories']} repositories, {model} at its own thresholds retrieves "
         f"for {own['share_retrieved']:.0%} and reaches an edit similarity of {own['es']:.3f}."
     )
     yield (

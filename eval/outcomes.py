@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from repoformer.code.records import Prediction, Score
 
+from .uncertainty import FEATURES, features
+
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Trial = Literal["none", "retrieval", "generation"]
+"""What a policy does for every blank before it decides."""
 
 SCOPE_ALL = "all"
 """The scope of all blanks; the others are the kinds."""
@@ -33,6 +37,14 @@ class Outcomes:
     """P(``<cc>``); NaN for a model that takes no decision."""
     greedy: Floats
     """1 where ``<cc>`` was the arg-max, else 0; NaN for a model that takes no decision."""
+    similarity: Floats
+    """Score of the best hit; 0 where nothing was found."""
+    nll_without: Floats
+    """Mean negative log-probability of the tokens written without context; NaN for a model that does not tell it."""
+    entropy_without: Floats
+    """Mean entropy of the distributions that these tokens were taken from."""
+    features: Floats
+    """[blanks, len(FEATURES)]: what the estimator sees of the completion without context."""
     decide_seconds: Floats
     retrieve_seconds: Floats
     without_seconds: Floats
@@ -61,14 +73,27 @@ class Outcomes:
         """The blanks whose seconds were measured."""
         return ~np.isnan(self.decide_seconds)
 
-    def seconds(self, retrieves: Floats) -> Floats:
+    @property
+    def tells_uncertainty(self) -> bool:
+        """Whether it is known how sure the model was of its tokens."""
+        return bool(len(self)) and not bool(np.isnan(self.nll_without).any())
+
+    def seconds(self, retrieves: Floats, trial: Trial = "none") -> Floats:
         """Seconds of each completion when a share ``retrieves`` of it takes context; NaN where unmeasured.
 
         One pass at batch size one on a warm model, with the repository's index at hand: T_decide (the prefill of left
         and right context, at whose end the decision is read), then either the short branch or T_retrieve and the branch
         with context. This is section 3.3's latency: T_g, or T_r + T_g, where T_g holds the prefill, and the decision
         costs nothing of its own because it is read from that prefill. Models that take no decision do the same work.
+
+        A trial comes before the decision: trial retrieval always retrieves, trial generation always completes without
+        context and, where it then wants context, once more.
         """
+        if trial == "generation":
+            return self.decide_seconds + self.without_seconds + retrieves * (self.retrieve_seconds + self.with_seconds)
+        if trial == "retrieval":
+            branch = expected(self.without_seconds, self.with_seconds, retrieves)
+            return self.decide_seconds + self.retrieve_seconds + branch
         with_context = self.retrieve_seconds + self.with_seconds
         return self.decide_seconds + expected(self.without_seconds, with_context, retrieves)
 
@@ -96,6 +121,7 @@ def outcomes_of(predictions: Sequence[Prediction], scores: Mapping[str, Score]) 
     ordered = sorted(predictions, key=lambda prediction: prediction.blank.id)
     scored = [scores[prediction.blank.id] for prediction in ordered]
     blanks = [prediction.blank for prediction in ordered]
+    told = np.array([features(prediction.uncertainty_without) for prediction in ordered]).reshape(-1, len(FEATURES))
     return Outcomes(
         ids=_names([blank.id for blank in blanks]),
         repositories=_names([blank.repository for blank in blanks]),
@@ -106,6 +132,12 @@ def outcomes_of(predictions: Sequence[Prediction], scores: Mapping[str, Score]) 
         es_with=_floats([score.es_with for score in scored]),
         p_retrieve=_floats([prediction.p_retrieve for prediction in ordered]),
         greedy=_floats([prediction.greedy for prediction in ordered]),
+        similarity=_floats(
+            [prediction.context.chunks[0].score if prediction.context.chunks else 0 for prediction in ordered]
+        ),
+        nll_without=told[:, FEATURES.index("mean surprise")],
+        entropy_without=told[:, FEATURES.index("mean entropy")],
+        features=told,
         decide_seconds=_floats([prediction.decide_seconds for prediction in ordered]),
         retrieve_seconds=_floats([prediction.retrieve_seconds for prediction in ordered]),
         without_seconds=_floats([prediction.generate_without_seconds for prediction in ordered]),

@@ -9,29 +9,61 @@ its expectation under that number (`outcomes.expected`). All policies but `rando
     threshold  where P(<cc>) exceeds the model's threshold   }
     random     for as large a share of each kind as `threshold` does, whichever blanks these are: its exact expectation
     oracle     exactly where context raises edit similarity: no policy that picks one of the two can do better
+
+and, for the same share of each kind as `threshold`, so that they are compared at equal budgets and without tuning,
+the blanks that rank highest by another signal (appendix C):
+
+    trial-retrieval    the best hit's similarity; always retrieves, then decides whether to show it      (C.1)
+    trial-uncertainty  the tokens' mean surprise in a completion without context                         (C.2)
+    trial-entropy      their mean entropy                                                                (C.2)
+    estimator          a low edit similarity as estimated from the same tokens, see ``estimator.py``
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from repoformer.inference.policies import Greedy, Policy, Threshold
 from repoformer.models.settings import ModelSettings
 
-from .outcomes import Floats, Outcomes
+from .estimator import estimated_similarity
+from .outcomes import Floats, Outcomes, Trial
 
-POLICIES = ("never", "always", "greedy", "threshold", "random", "oracle")
+TRIALS: Mapping[str, Trial] = {
+    "trial-retrieval": "retrieval",
+    "trial-uncertainty": "generation",
+    "trial-entropy": "generation",
+    "estimator": "generation",
+}
+"""What these policies do for every blank before they decide."""
+
+POLICIES = ("never", "always", "greedy", "threshold", "random", "oracle", *TRIALS)
 
 
 def replay(outcomes: Outcomes, settings: ModelSettings) -> dict[str, Floats]:
-    """For every policy that this model can follow, the probability [blanks] that it retrieves."""
+    """For every policy that this model can follow, the probability [blanks] that it takes context."""
     retrieves = {"never": np.zeros(len(outcomes)), "always": np.ones(len(outcomes))}
     if outcomes.decides:
         retrieves["greedy"] = decisions(outcomes, Greedy())
         retrieves["threshold"] = decisions(outcomes, Threshold.of(settings))
         retrieves["random"] = random_at_the_share_of(outcomes, retrieves["threshold"])
         retrieves["oracle"] = outcomes.wants_context.astype(np.float64)
+        for policy, signal in trial_signals(outcomes).items():
+            retrieves[policy] = highest_at_the_share_of(outcomes, signal, retrieves["threshold"])
     return retrieves
+
+
+def trial_signals(outcomes: Outcomes) -> dict[str, Floats]:
+    """For every policy of ``TRIALS`` that these outcomes allow, what it takes context by: where this is high."""
+    signals = {"trial-retrieval": outcomes.similarity}
+    if outcomes.tells_uncertainty:
+        signals |= {"trial-uncertainty": outcomes.nll_without, "trial-entropy": outcomes.entropy_without}
+    estimates = estimated_similarity(outcomes)
+    if estimates is not None:
+        signals["estimator"] = -estimates
+    return signals
 
 
 def decisions(outcomes: Outcomes, policy: Policy) -> Floats:
@@ -47,3 +79,16 @@ def random_at_the_share_of(outcomes: Outcomes, retrieves: Floats) -> Floats:
         of_kind = outcomes.kinds == kind
         shares[of_kind] = retrieves[of_kind].mean()
     return shares
+
+
+def highest_at_the_share_of(outcomes: Outcomes, signal: Floats, retrieves: Floats) -> Floats:
+    """As many blanks of each kind as ``retrieves`` takes, those with the highest ``signal``; a tie is shared out."""
+    taken = np.zeros(len(outcomes))
+    for kind in set(outcomes.kinds.tolist()):
+        places = np.flatnonzero(outcomes.kinds == kind)
+        budget = float(retrieves[places].sum())
+        for value in np.unique(signal[places])[::-1]:
+            tied = places[signal[places] == value]
+            taken[tied] = min(1.0, budget / len(tied))
+            budget = max(0.0, budget - len(tied))
+    return taken

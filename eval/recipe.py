@@ -4,19 +4,46 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from repoformer.code.records import Kind
 from repoformer.config import Section
 
 
+class Endpoint(Section):
+    """A server of OpenAI's completions protocol that completes in place of a model in this process."""
+
+    url: str = Field(pattern=r"^https?://")
+    """Up to and with ``/v1``."""
+    model: str
+    """The name under which the server knows the model."""
+    tokenizer: str
+    """A folder or hub name: its tokenizer cuts the contexts to the budgets and names the fill-in-the-middle dialect."""
+    preset: Literal["paper", "pocket"] = "paper"
+    """Token budgets, the same with and without context."""
+    timeout: float = Field(default=60.0, gt=0)
+    """Seconds to wait for an answer."""
+    retries: int = Field(default=3, ge=0)
+    parallel: int = Field(default=4, ge=1)
+    """Requests under way at the same time."""
+
+
 class EvaluatedModel(Section):
-    """One model of the table."""
+    """One model of the table: a folder or hub name under ``path``, or an ``endpoint``."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """Names the model in tables and its files in ``predictions/`` and ``scores/``."""
-    path: str
+    path: str = ""
     """A local folder, ``pocket``, or a name on the hub."""
+    endpoint: Endpoint | None = None
+    gate: str | None = None
+    """Another model of this table that decides in this one's place; its thresholds and seconds count."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> EvaluatedModel:
+        if bool(self.path) == bool(self.endpoint):
+            raise ValueError(f"{self.name}: name either path or endpoint")
+        return self
 
 
 class Retrieval(Section):
@@ -48,12 +75,34 @@ class Retrieval(Section):
         return (self.function_window, self.function_stride) if kind == "function" else (self.window, self.stride)
 
 
+class PublicBenchmark(Section):
+    """A benchmark of ``repoformer eval ls``, from files that you have."""
+
+    name: str
+    data: str
+    """The folder that its data unpacks to, or one of its files."""
+    variant: str | None = None
+    """One of the benchmark's variants; left out, its first one, or what the file's name says."""
+    repositories: str | None = None
+    """The folder of the benchmark's repositories: right context of RepoEval, and what retrieval searches."""
+    context: Literal["given", "own"] = "given"
+    """``given``: the context that stands in the file, where one does; ``own`` retrieves over the repositories."""
+
+    @model_validator(mode="after")
+    def _own_context_has_something_to_search(self) -> PublicBenchmark:
+        if self.context == "own" and self.repositories is None:
+            raise ValueError("context=own retrieves over the repositories; name their folder under repositories")
+        return self
+
+
 class EvalRecipe(Section):
     """``recipes/eval/*.yaml``."""
 
     seed: int = 0
-    data: str
-    """Folder of a data run: ``collect/``, ``sample/`` and ``split.json`` in it are read."""
+    data: str | None = None
+    """Folder of a data run or of `repoformer eval build`: ``collect/``, ``sample/`` and ``split.json`` are read."""
+    benchmark: PublicBenchmark | None = None
+    """A public benchmark in place of ``data``."""
     out: str
     """Where predictions, scores, ``summary.json`` and ``report.html`` go."""
     limit: int = Field(default=0, ge=0)
@@ -83,6 +132,15 @@ class EvalRecipe(Section):
             raise ValueError(f"two models are called {', '.join(twice)}; every name is a file and a row of its own")
         return models
 
+    @field_validator("models")
+    @classmethod
+    def _gates_decide_themselves(cls, models: list[EvaluatedModel]) -> list[EvaluatedModel]:
+        own = {model.name for model in models if model.gate is None and model.endpoint is None}
+        for model in models:
+            if model.gate is not None and model.gate not in own:
+                raise ValueError(f"{model.name}: its gate {model.gate!r} is no model in this process without a gate")
+        return models
+
     @field_validator("control")
     @classmethod
     def _control_is_evaluated(cls, control: str | None, info: ValidationInfo) -> str | None:
@@ -90,3 +148,9 @@ class EvalRecipe(Section):
         if control is not None and models is not None and control not in [model.name for model in models]:
             raise ValueError("names none of models; add that model or leave control out, and the report will say so")
         return control
+
+    @model_validator(mode="after")
+    def _blanks_come_from_one_place(self) -> EvalRecipe:
+        if (self.data is None) == (self.benchmark is None):
+            raise ValueError("name either data or benchmark: the blanks come from one of them")
+        return self

@@ -64,6 +64,11 @@ class RecordLog(Generic[T]):
         """Put these records in place of all that is there."""
         write_jsonl(self.path, records)
 
+    def replace(self, made_with: dict[str, Any], facts: dict[str, Any], records: Iterable[T]) -> None:
+        """Put these records, made with this, in place of everything."""
+        self._write_meta(made_with, facts)
+        self.rewrite(records)
+
     def read(self) -> list[T]:
         """All records; for the steps that follow."""
         return read_jsonl(self.cls, self.path)

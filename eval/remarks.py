@@ -32,16 +32,19 @@ def _on_data(summary: dict[str, Any]) -> Iterator[str]:
     data = summary["data"]
     n, repositories = data["blanks"], len(data["repositories"])
     if data["partial"]:
-        yield f"Partial: {n} of {data['available']} held-out blanks were evaluated (limit={data['limit']})."
+        yield f"Partial: {n} of {data['available']} blanks were evaluated (limit={data['limit']})."
     if repositories == 1:
         yield "All blanks are of one repository: there are no intervals, and nothing is known about others."
     elif repositories < FEW_REPOSITORIES:
         yield f"Only {repositories} repositories: intervals over so few are too narrow."
     if n < FEW_BLANKS:
         yield f"Only {n} blanks: a difference has to be large to be seen."
-    for kind in ("chunk", "function"):
-        if not data["kinds"].get(kind):
-            yield f"There is no {kind} blank: nothing is said about that kind."
+    if data["source"]["public"]:
+        yield from _on_benchmark(data)
+    else:
+        for kind in ("chunk", "function"):
+            if not data["kinds"].get(kind):
+                yield f"There is no {kind} blank: nothing is said about that kind."
     if data["nothing_retrieved"] == n:
         yield "Retrieval found nothing for any blank: both arms are the same completion, and all policies are equal."
     elif data["nothing_retrieved"]:
@@ -51,6 +54,20 @@ def _on_data(summary: dict[str, Any]) -> Iterator[str]:
             f"{data['stands_elsewhere']} of {n} targets stand verbatim in another file of their repository, "
             f"{data['target_retrieved']} in a retrieved chunk: part of what context gains is copying."
         )
+
+
+def _on_benchmark(data: dict[str, Any]) -> Iterator[str]:
+    source = data["source"]
+    yield from (f"{source['name']}: {note}." for note in source["notes"])
+    for reason, count in source["set_aside"].items():
+        yield f"{source['name']}: {count} problems were set aside ({reason})."
+    if data["query_holds_target"]:
+        yield (
+            f"For {data['query_holds_target']} blanks the given context was retrieved with the answer in the query: "
+            "an upper bound, which no system reaches."
+        )
+    if data["stands_elsewhere_known"] < data["blanks"]:
+        yield "Without the repositories it is not known which targets stand elsewhere, and copies cannot be told."
 
 
 def _on(model: dict[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from repoformer.report.instances import instances
 from repoformer.report.page import Cell, Html, Page, facts, note, paragraph, side_by_side, table
 from repoformer.report.plots import histogram, line_plot, reliability
 
+from . import report_analyses as analyses
 from .headline import LEAD, headline, signed
 from .outcomes import SCOPE_ALL
 
@@ -19,7 +20,7 @@ Json = Mapping[str, Any]
 
 _ROW_HEADERS = (
     *("model", "policy", "EM", "ES", "retrieved", "seconds"),
-    *("ES − never", "ES − always", "blanks", "repositories"),
+    *("ES − never", "ES − always", "EM by repository", "ES by repository", "blanks", "repositories"),
 )
 _EFFECT_HEADERS = (
     *("model", "blanks", "n", "helped", "unchanged", "harmed", "mean ES gain"),
@@ -35,8 +36,9 @@ _HOW_TO_READ_ROWS = (
     "over the measured blanks: prefill of the file's text with the decision read at its end, then generation, with "
     "retrieval before it where the policy retrieves; models are timed one after the other, so compare within a model. "
     "Differences: to the same model under that policy, paired, with 95 % intervals over resampled repositories. "
-    "Random: the expectation of retrieving for as many blanks of each kind as threshold does. Oracle: retrieves just "
-    "where context raises ES."
+    "Random: the expectation of retrieving for as many blanks of each kind as threshold does; the trial policies and "
+    "the estimator take context for as many too, those that rank highest by their signal. Oracle: takes it just where "
+    "context raises ES. By repository: the mean over repositories of their means."
 )
 _HOW_TO_READ_EFFECTS = (
     "How many completions context makes better, leaves alone and makes worse, by edit similarity. Targets elsewhere: "
@@ -59,13 +61,20 @@ def render(summary: Json) -> str:
     page = Page("When to retrieve: evaluation", lead=" ".join(sentences[:LEAD]))
     page.section("Before you read the numbers", *_cautions(summary))
     page.section("Policies", _tiles(summary), *sentences[LEAD:], *_tables(summary))
+    if summary["metrics"]:
+        page.section("The benchmark's own metrics", *analyses.metrics(summary))
     if summary["comparisons"]:
-        page.section("Against a coin and other models", _comparisons(summary))
+        page.section("Against other selectors and other models", _comparisons(summary))
     deciding = [model for model in summary["models"] if model["decides"]]
     for model in deciding:
         page.section(f"Accuracy, retrieval and latency: {model['name']}", *_curves(summary, model))
-        page.section(f"Quality of decisions: {model['name']}", *_decisions(model))
+        page.section(f"Quality of decisions: {model['name']}", *_decisions(model), *analyses.asked(model))
+    for model in summary["models"]:
+        page.section(f"Who could select: {model['name']}", *analyses.signals(model))
     page.section("What context does", *_effects(summary))
+    page.section(
+        "Repository by repository", *(part for one in summary["models"] for part in analyses.repositories(one))
+    )
     page.section("Seconds of each part", _seconds(summary))
     page.section("Examples", *_examples(summary["examples"]))
     page.section("Data and provenance", *_provenance(summary))
@@ -87,7 +96,7 @@ def _tiles(summary: Json) -> Html:
     return facts(
         {
             "blanks": data["blanks"],
-            "held-out repositories": len(data["repositories"]),
+            "repositories": len(data["repositories"]),
             **{f"{kind} blanks": count for kind, count in data["kinds"].items()},
             "models": len(summary["models"]),
             "FIM-only control": summary["control"] or "missing",
@@ -116,6 +125,8 @@ def _row(row: Json) -> list[Cell]:
         row["seconds"],
         _difference(row["versus_never"] and row["versus_never"]["es"]),
         _difference(row["versus_always"] and row["versus_always"]["es"]),
+        row["em_by_repository"],
+        row["es_by_repository"],
         row["n"],
         row["repositories"],
     ]
@@ -266,7 +277,10 @@ def _examples(shown: Json) -> list[Html]:
 def _provenance(summary: Json) -> list[Html]:
     data, run = summary["data"], summary["provenance"]
     models = table(
-        ("model", "weights and tokenizer", "style", "budgets", "decoding", "batch", "device", "generated", "commit"),
+        (
+            *("model", "decided by", "weights and tokenizer", "style", "preset", "tokens, the same in both arms"),
+            *("decoding", "batch", "device", "generated", "commit"),
+        ),
         [_model_origin(model) for model in summary["models"]],
         caption="Models",
     )
@@ -276,7 +290,8 @@ def _provenance(summary: Json) -> list[Html]:
     settings: list[Sequence[Cell]] = [
         ["date", run["started"]],
         ["commit", _commit(run["git"])],
-        ["context", f"{'; '.join(data['strategies'])}; top {data['top']}; the query never holds the target"],
+        *analyses.source(summary),
+        ["context", f"{'; '.join(data['strategies'])}; top {data['top']}; {_query(data)}"],
         ["configuration", "; ".join(f"{key}={value}" for key, value in run["config"].items())],
         ["python", run["python"]],
         *([name, version or "not installed"] for name, version in run["packages"].items()),
@@ -284,13 +299,20 @@ def _provenance(summary: Json) -> list[Html]:
     return [table(("what", "value"), settings, caption="Run"), models, repositories]
 
 
+def _query(data: Json) -> str:
+    holding = data["query_holds_target"]
+    return f"the query of {holding} blanks holds the target" if holding else "the query never holds the target"
+
+
 def _model_origin(model: Json) -> list[Cell]:
     generated = model["generated"]
     return [
         model["name"],
+        model["gate"] or ("itself" if model["decides"] else "nobody"),
         model["hash"],
         f"{model['style']} ({model['dialect']})",
-        f"{model['preset']}, the same with and without context",
+        model["preset"],
+        model["budgets"],
         model["decoding"],
         model["batch"],
         model["device"],

@@ -9,7 +9,7 @@ leak rule stops the evaluation: its scores would be worth nothing.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,20 @@ from typing import ClassVar
 
 from tqdm import tqdm
 
+from repoformer.benchmarks.given_context import given_leaks
+from repoformer.code.lines import lines_of
 from repoformer.code.records import Blank, Repository, RetrievedContext
-from repoformer.code.storage import files_hash
-from repoformer.context.leaks import CopyFinder, leaks
+from repoformer.context.leaks import TELLING_CHARACTERS, CopyFinder, leaks, squeezed
 from repoformer.context.next_chunk import NextChunk
 from repoformer.errors import UserError
 
-from .blanks import held_out_blanks, parts_of, repositories
 from .recipe import EvalRecipe, Retrieval
 from .record_log import RecordLog
+from .shards import WHOLE, Shard, finished_shards, merge
+from .sources import Asked, Source, asked
+
+NOTHING = RetrievedContext((), "", False, "none", 0.0)
+"""The context of a blank for which there is nothing to search and nothing given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +39,16 @@ class Prepared:
 
     ``context.seconds`` is the retrieval with the repository's index at hand (warm); ``index_seconds`` is what building
     that index takes, so both together are a first completion in a repository (cold). ``stands_elsewhere``: the
-    target's lines stand as they are in another file of the repository that is no copy of the blank's.
+    target's lines stand as they are in another file of the repository that is no copy of the blank's; ``duplication``:
+    the share of the repository's telling lines that stand in it more than once. None where there is no repository.
     """
 
-    schema: ClassVar[int] = 1
+    schema: ClassVar[int] = 2
     blank: Blank
     context: RetrievedContext
     index_seconds: float
-    stands_elsewhere: bool
+    stands_elsewhere: bool | None
+    duplication: float | None
 
 
 def contexts_log(out: Path) -> RecordLog[Prepared]:
@@ -49,39 +56,77 @@ def contexts_log(out: Path) -> RecordLog[Prepared]:
     return RecordLog(Prepared, out / "contexts.jsonl")
 
 
-def retrieve(recipe: EvalRecipe) -> list[Prepared]:
-    """The blanks that the recipe chooses with their contexts; those of an earlier run are not retrieved again."""
-    data = Path(recipe.data)
-    held_out = held_out_blanks(data, recipe.seed)
-    blanks = held_out[: recipe.limit or None]
-    log = contexts_log(Path(recipe.out))
-    made_with = {
-        "repositories": files_hash(parts_of(data / "collect")),
-        "blanks": files_hash(parts_of(data / "sample")),
-        "retrieval": recipe.retrieve.model_dump(mode="json"),
-    }
+def retrieve(recipe: EvalRecipe, shard: Shard = WHOLE, group: int = 1) -> list[Prepared]:
+    """The blanks that the recipe chooses with their contexts; those of an earlier run are not retrieved again.
+
+    A shard gets its share of the groups of ``group`` blanks that follow each other.
+    """
+    source = asked(recipe)
+    chosen = source.blanks[: recipe.limit or None]
+    groups = [chosen[start : start + group] for start in range(0, len(chosen), group)]
+    blanks = [blank for one in shard.part(groups) for blank in one]
+    log = contexts_log(shard.folder(Path(recipe.out)))
+    made_with = dict(source.made_with) | {"retrieval": recipe.retrieve.model_dump(mode="json")}
     prepared = {one.blank.id: one for one in log.resume(made_with)}
-    missing: dict[str, list[Blank]] = defaultdict(list)
-    for blank in blanks:
-        if blank.id not in prepared:
-            missing[blank.repository].append(blank)
-    bar = tqdm(total=sum(map(len, missing.values())), desc="retrieve", unit="blank", disable=not missing)
-    with bar:
-        for repository in repositories(data, missing):
-            found = list(prepare(repository, missing[repository.id], recipe.retrieve))
+    missing = [blank for blank in blanks if blank.id not in prepared]
+    with tqdm(total=len(missing), desc="retrieve", unit="blank", disable=not missing) as bar:
+        for found in prepared_for(source, missing, recipe.retrieve):
             log.append(found)
             prepared.update((one.blank.id, one) for one in found)
             bar.update(len(found))
-    log.note({"available": len(held_out), "blanks": [blank.id for blank in blanks]})
+    facts = {"available": len(source.blanks), "source": source.source.to_json()}
+    log.note(facts | {"blanks": [blank.id for blank in blanks], "chosen": [blank.id for blank in chosen]})
     return [prepared[blank.id] for blank in blanks]
 
 
-def retrieved(out: Path) -> tuple[list[Prepared], int]:
-    """What the last :func:`retrieve` returned, from its file alone, and how many held-out blanks there were."""
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What the last :func:`retrieve` returned, from its file alone."""
+
+    prepared: list[Prepared]
+    chosen: list[str]
+    """Ids of all blanks that were chosen, those of other shards included."""
+    available: int
+    """Blanks that there were to choose from."""
+    source: Source
+
+
+def retrieved(out: Path) -> Retrieved:
+    """What was retrieved last, in all shards together."""
     log = contexts_log(out)
     facts = log.facts()
     prepared = {one.blank.id: one for one in log.read()}
-    return [prepared[id] for id in facts["blanks"]], facts["available"]
+    mine = [prepared[id] for id in facts["blanks"]]
+    return Retrieved(mine, facts["chosen"], facts["available"], Source.from_json(facts["source"]))
+
+
+def merge_contexts(out: Path) -> None:
+    """The contexts of all shards in one file, if the run was sharded."""
+    logs = [contexts_log(folder) for folder in finished_shards(out)]
+    if logs:
+        facts = logs[0].facts()
+        merge(logs, contexts_log(out), facts | {"blanks": facts["chosen"]})
+
+
+def prepared_for(source: Asked, blanks: Sequence[Blank], settings: Retrieval) -> Iterator[list[Prepared]]:
+    """First the blanks whose context is given, then the others repository by repository."""
+    given = [blank for blank in blanks if blank.id in source.given]
+    if given:
+        yield [_given(blank, source.given[blank.id]) for blank in given]
+    others: dict[str, list[Blank]] = defaultdict(list)
+    for blank in blanks:
+        if blank.id not in source.given:
+            others[source.folder(blank)].append(blank)
+    if source.repositories is None:
+        yield [Prepared(blank, NOTHING, 0.0, None, None) for group in others.values() for blank in group]
+        return
+    for repository in source.repositories(others.keys()):
+        yield list(prepare(repository, others[repository.id], settings))
+
+
+def _given(blank: Blank, context: RetrievedContext) -> Prepared:
+    _refuse_leaks(blank, given_leaks(blank, context))
+    return Prepared(blank, context, 0.0, None, None)
 
 
 def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval) -> Iterator[Prepared]:
@@ -90,6 +135,7 @@ def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval
     copies = CopyFinder(repository.files)
     finder_seconds = time.perf_counter() - started
     indexes: dict[tuple[int, int], tuple[NextChunk, float]] = {}
+    duplication = duplicated_lines(repository)
     for blank in blanks:
         size = settings.chunking(blank.kind)
         if size not in indexes:
@@ -97,13 +143,25 @@ def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval
             indexes[size][0].retrieve(blank)  # the first search also pages the index in, which is not retrieval
         index, index_seconds = indexes[size]
         context = index.retrieve(blank)
-        problems = leaks(blank, context, repository.files)
-        if problems:
-            raise UserError(
-                f"blank {blank.id} ({blank.path}:{blank.start + 1} of {blank.repository}): its context breaks the leak "
-                f"rule: {'; '.join(problems)}; nothing was evaluated, make the data again or report this as a bug"
-            )
-        yield Prepared(blank, context, finder_seconds + index_seconds, _stands_elsewhere(blank, repository, copies))
+        _refuse_leaks(blank, leaks(blank, context, repository.files))
+        elsewhere = _stands_elsewhere(blank, repository, copies)
+        yield Prepared(blank, context, finder_seconds + index_seconds, elsewhere, duplication)
+
+
+def duplicated_lines(repository: Repository) -> float | None:
+    """The share of a repository's lines that stand in it more than once; short ones, spaces not counted, left out."""
+    lines = Counter[str]()
+    for file in repository.files:
+        lines.update(line for line in map(squeezed, lines_of(file.text)) if len(line) >= TELLING_CHARACTERS)
+    return sum(count for count in lines.values() if count > 1) / lines.total() if lines else None
+
+
+def _refuse_leaks(blank: Blank, problems: Sequence[str]) -> None:
+    if problems:
+        raise UserError(
+            f"blank {blank.id} ({blank.path}:{blank.start + 1} of {blank.repository}): its context breaks the leak "
+            f"rule: {'; '.join(problems)}; nothing was evaluated, make the data again or report this as a bug"
+        )
 
 
 def _index(

@@ -1,8 +1,9 @@
-"""An evaluation from its recipe to its report: retrieve, generate, score, report.
+"""An evaluation from its recipe to its report, in three steps over files: generate, score, report.
 
 out/run.json         configuration, commit, versions
 out/contexts.jsonl   blanks with their contexts            } written as the work goes on, so a killed run
 out/predictions/     completions of each model             } resumes where it stopped
+out/shards/          the same of several processes, until scoring merges it
 out/scores/
 out/summary.json     everything that was found
 out/report.html      the same to look at
@@ -10,20 +11,24 @@ out/report.html      the same to look at
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from repoformer.code.records import Prediction
 from repoformer.code.storage import read_json, write_json, write_text
 from repoformer.config import write_run_record
 from repoformer.errors import UserError
-from repoformer.models.loading import model_folder
 
-from .generate import generate, predictions_log
+from .generate import generate as generate_predictions
+from .generate import generator_of, group_size, merge_predictions, predictions_log
 from .recipe import EvalRecipe
 from .report import render
-from .retrieve import retrieve, retrieved
-from .score import score_all, scores_path
+from .retrieve import Retrieved, merge_contexts, retrieve, retrieved
+from .score import read_scores, score_all, scores_path
+from .shards import WHOLE, Shard, finished_shards
+from .sources import Source
 from .summary import Evaluated, summarise
 
 
@@ -32,35 +37,79 @@ def run(recipe: EvalRecipe, workers: int = 1, notes: Sequence[str] = ()) -> dict
 
     ``workers`` are processes for scoring. Retrieval and generation are timed, so they run alone.
     """
-    for entry in recipe.models:
-        model_folder(entry.path, download=recipe.download)  # a missing model is found before the work starts
-    write_run_record(Path(recipe.out), recipe)
-    prepared = retrieve(recipe)
-    for entry in recipe.models:
-        generate(recipe, entry, prepared)
-    return score(recipe, workers, notes)
+    generate(recipe)
+    return rescore(recipe, workers, notes)
 
 
 def rescore(recipe: EvalRecipe, workers: int = 1, notes: Sequence[str] = ()) -> dict[str, Any]:
     """Score and report again what an earlier run generated; neither models nor data are needed."""
-    write_run_record(Path(recipe.out), recipe)
-    return score(recipe, workers, notes)
+    score(recipe, workers)
+    return report(recipe, notes)
 
 
-def score(recipe: EvalRecipe, workers: int, notes: Sequence[str]) -> dict[str, Any]:
-    """Score all predictions for the blanks that were chosen last, write summary and report, and return the summary."""
+def generate(recipe: EvalRecipe, shard: Shard = WHOLE) -> None:
+    """Step one and two, for all blanks or for a shard of them."""
+    for entry in recipe.models:
+        generator_of(recipe, entry, Source("", ""))  # a missing model is found before the work starts
     out = Path(recipe.out)
-    prepared, available = retrieved(out)
-    wanted = {one.blank.id for one in prepared}
-    evaluated = [_evaluated(out, entry.name, wanted, workers) for entry in recipe.models]
-    provenance = read_json(out / "run.json")
-    summary = summarise(recipe, provenance, prepared, available, evaluated, notes)
+    if shard is WHOLE and finished_shards(out):
+        _merge(recipe)
+    write_run_record(shard.folder(out), recipe)
+    prepared = retrieve(recipe, shard, group_size(recipe))
+    chosen = retrieved(shard.folder(out))
+    timed = set(chosen.chosen[: recipe.latency_blanks])
+    for entry in recipe.models:
+        generate_predictions(recipe, entry, prepared, chosen.source, timed, shard)
+
+
+def score(recipe: EvalRecipe, workers: int = 1) -> None:
+    """Step three: merge what shards left, and score the completions of all blanks that were chosen last."""
+    out = Path(recipe.out)
+    _merge(recipe)
+    asked = retrieved(out)
+    for entry in recipe.models:
+        predictions = list(_predictions(out, entry.name, asked).values())
+        source = asked.source
+        score_all(scores_path(out, entry.name), predictions, workers, source.postprocessing, source.metrics)
+
+
+def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Step four: summary and page from predictions and scores; returns the summary."""
+    out = Path(recipe.out)
+    write_run_record(out, recipe)
+    asked = retrieved(out)
+    evaluated: dict[str, Evaluated] = {}
+    for entry in sorted(recipe.models, key=lambda entry: entry.gate is not None):
+        log, wanted = predictions_log(out, entry.name), {one.blank.id for one in asked.prepared}
+        evaluated[entry.name] = Evaluated(
+            entry.name,
+            log.facts(),
+            log.made_with(),
+            _predictions(out, entry.name, asked),
+            read_scores(scores_path(out, entry.name), wanted),
+            evaluated[entry.gate] if entry.gate else None,
+        )
+    ordered = [evaluated[entry.name] for entry in recipe.models]
+    summary = summarise(recipe, read_json(out / "run.json"), asked, ordered, notes)
     write_json(out / "summary.json", summary)
     write_text(out / "report.html", render(summary))
     return summary
 
 
-def _evaluated(out: Path, name: str, wanted: set[str], workers: int) -> Evaluated:
+def _merge(recipe: EvalRecipe) -> None:
+    """What shards left becomes one run; their folder is kept under another name, so that it is not merged again."""
+    out = Path(recipe.out)
+    if not finished_shards(out):
+        return
+    merge_contexts(out)
+    for entry in recipe.models:
+        merge_predictions(out, entry.name)
+    earlier = len(list(out.glob("shards.merged-*")))
+    os.replace(out / "shards", out / f"shards.merged-{earlier + 1}")
+
+
+def _predictions(out: Path, name: str, asked: Retrieved) -> dict[str, Prediction]:
+    wanted = {one.blank.id for one in asked.prepared}
     log = predictions_log(out, name)
     predictions = {one.blank.id: one for one in log.read() if one.blank.id in wanted}
     if len(predictions) < len(wanted):
@@ -68,5 +117,4 @@ def _evaluated(out: Path, name: str, wanted: set[str], workers: int) -> Evaluate
             f"{log.path}: {len(wanted) - len(predictions)} of {len(wanted)} blanks have no prediction; "
             "let `repoformer eval run` finish first"
         )
-    scores = score_all(scores_path(out, name), list(predictions.values()), workers)
-    return Evaluated(name, log.facts(), log.made_with(), predictions, {score.id: score for score in scores})
+    return predictions

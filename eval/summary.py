@@ -7,8 +7,9 @@ notes        statements of whoever ran it
 remarks      what to know before believing the numbers
 control      name of the FIM-only control, or null
 data         blanks, repositories, retrieval, duplication
-models       for each: settings, effect of context, seconds of the parts, decisions, by scope
+models       for each: settings, effect of context, seconds of the parts, decisions, by scope; other signals
 rows         the table
+metrics      the benchmark's own, for every policy that this model can follow, with both means
 comparisons  policies of deciding models against every other model that never or always retrieves
 examples     blanks of one model side by side
 """
@@ -16,27 +17,32 @@ examples     blanks of one model side by side
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from repoformer.code.records import Prediction, Score
+from repoformer.metrics.means import mean_over_instances, mean_over_repositories
 from repoformer.models.settings import ModelSettings
 
 from .decision_quality import decision_quality
-from .effect import effect_of_context, seconds_of_parts
+from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
 from .examples import examples
-from .outcomes import Floats, Outcomes, outcomes_of
-from .policies import replay
+from .outcomes import Floats, Outcomes, expected, outcomes_of
+from .policies import TRIALS, replay
 from .recipe import EvalRecipe
 from .remarks import remarks
-from .retrieve import Prepared
-from .table import Arm, Bootstrap, Comparison, differences, rows
+from .retrieve import Prepared, Retrieved
+from .signals import signal_quality
+from .table import Arm, Bootstrap, Comparison, arm_of, differences, rows
 
-SCHEMA = 1
+SCHEMA = 2
+
+_SELECTORS = ("random", *TRIALS)
+"""What a model's own decisions are compared with, at the same share of blanks."""
 
 
 @dataclass(frozen=True)
@@ -48,70 +54,87 @@ class Evaluated:
     made_with: Mapping[str, Any]
     predictions: Mapping[str, Prediction]
     scores: Mapping[str, Score]
+    gate: Evaluated | None = None
+    """The model that decides in this one's place."""
 
     @cached_property
     def settings(self) -> ModelSettings:
         """The model's ``repoformer.json``, or what was detected."""
         return ModelSettings.model_validate(self.facts["settings"])
 
+    @property
+    def deciding(self) -> Evaluated:
+        """The model whose decisions and thresholds count: the gate, or the model itself."""
+        return self.gate or self
+
     @cached_property
     def outcomes(self) -> Outcomes:
-        """As arrays."""
-        return outcomes_of(list(self.predictions.values()), self.scores)
+        """As arrays; those of a gated model hold the gate's decisions, and their seconds on top of its own."""
+        own = outcomes_of(list(self.predictions.values()), self.scores)
+        if self.gate is None:
+            return own
+        decided = self.gate.outcomes
+        assert own.ids.tolist() == decided.ids.tolist(), "a gate decides on the same blanks"
+        seconds = own.decide_seconds + decided.decide_seconds
+        return replace(own, p_retrieve=decided.p_retrieve, greedy=decided.greedy, decide_seconds=seconds)
 
     @cached_property
     def policies(self) -> dict[str, Floats]:
         """Every policy that it can follow, as probabilities of retrieving."""
-        return replay(self.outcomes, self.settings)
+        return replay(self.outcomes, self.deciding.settings)
 
     def arm(self, policy: str, scope: str) -> Arm:
         """The model under one policy, on the blanks of one scope."""
-        return Arm(self.outcomes, self.policies[policy]).of(scope)
+        return arm_of(self.outcomes, self.policies, policy).of(scope)
 
 
 def summarise(
     recipe: EvalRecipe,
     provenance: Mapping[str, Any],
-    prepared: Sequence[Prepared],
-    available: int,
+    asked: Retrieved,
     evaluated: Sequence[Evaluated],
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The summary; ``available`` counts the held-out blanks of which ``prepared`` are those that were evaluated."""
+    """The summary of what these models made of all blanks that were ``asked``."""
     bootstrap = Bootstrap(recipe.resamples, recipe.seed)
-    by_id = {one.blank.id: one for one in prepared}
+    by_id = {one.blank.id: one for one in asked.prepared}
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "kind": "retrieval-policies",
         "provenance": dict(provenance),
         "notes": list(notes),
         "control": recipe.control,
-        "data": _data(recipe, prepared, available),
+        "data": _data(recipe, asked),
         "models": [_model(model, by_id) for model in evaluated],
         "rows": [
             asdict(row) for model in evaluated for row in rows(model.name, model.outcomes, model.policies, bootstrap)
         ],
+        "metrics": [row for model in evaluated for row in _metric_rows(model, asked.source.metrics)],
         "comparisons": [asdict(comparison) for comparison in _comparisons(evaluated, bootstrap)],
-        "examples": _examples(evaluated, by_id, recipe.seed),
+        "examples": _examples(evaluated, by_id, recipe.seed, asked.source.postprocessing),
     }
     return summary | {"remarks": remarks(summary)}
 
 
-def _data(recipe: EvalRecipe, prepared: Sequence[Prepared], available: int) -> dict[str, Any]:
+def _data(recipe: EvalRecipe, asked: Retrieved) -> dict[str, Any]:
+    prepared = asked.prepared
     blanks = [one.blank for one in prepared]
     repositories = Counter(blank.repository for blank in blanks)
+    elsewhere = [one.stands_elsewhere for one in prepared if one.stands_elsewhere is not None]
     return {
-        "path": recipe.data,
+        "source": asked.source.to_json(),
         "blanks": len(blanks),
-        "available": available,
+        "available": asked.available,
         "limit": recipe.limit,
-        "partial": len(blanks) < available,
+        "partial": len(blanks) < asked.available,
         "repositories": [{"id": id, "blanks": count} for id, count in sorted(repositories.items())],
         "kinds": dict(sorted(Counter(blank.kind for blank in blanks).items())),
         "strategies": sorted({one.context.strategy for one in prepared}),
         "top": recipe.retrieve.top,
         "nothing_retrieved": sum(not one.context.chunks for one in prepared),
-        "stands_elsewhere": sum(one.stands_elsewhere for one in prepared),
+        "query_holds_target": sum(one.context.query_holds_target for one in prepared),
+        "stands_elsewhere": sum(elsewhere),
+        "stands_elsewhere_known": len(elsewhere),
         "target_retrieved": sum(_target_retrieved(one) for one in prepared),
     }
 
@@ -123,8 +146,12 @@ def _target_retrieved(one: Prepared) -> bool:
 
 def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]:
     outcomes, settings = model.outcomes, model.settings
-    index_seconds = np.array([prepared[id].index_seconds for id in outcomes.ids.tolist()])
-    duplicated = np.array([prepared[id].stands_elsewhere for id in outcomes.ids.tolist()], dtype=np.bool_)
+    ordered = [prepared[id] for id in outcomes.ids.tolist()]
+    index_seconds = np.array([one.index_seconds for one in ordered])
+    known = all(one.stands_elsewhere is not None for one in ordered)
+    duplicated = np.array([one.stands_elsewhere for one in ordered], dtype=np.bool_) if known else None
+    duplication = np.array([one.duplication for one in ordered], dtype=np.float64)
+    deciding = model.deciding.settings
     kinds = sorted(set(outcomes.kinds.tolist()))
     return {
         "name": model.name,
@@ -133,18 +160,27 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]
         "style": settings.style,
         "dialect": settings.dialect,
         "preset": settings.preset,
+        "budgets": model.facts["budgets"],
+        "gate": model.gate.name if model.gate else None,
         "decoding": model.facts["decoding"],
         "batch": model.facts["batch"],
         "device": model.facts["device"],
         "generated": model.facts["generated"],
         "decides": outcomes.decides,
-        "thresholds": {kind: settings.threshold(kind) for kind in kinds},
-        "paper_thresholds": [kind for kind in kinds if kind not in settings.thresholds],
-        "thresholds_from": settings.thresholds_from,
+        "thresholds": {kind: deciding.threshold(kind) for kind in kinds},
+        "paper_thresholds": [kind for kind in kinds if kind not in deciding.thresholds],
+        "thresholds_from": deciding.thresholds_from,
         "effect": {
-            scope: effect_of_context(outcomes.where(chosen), duplicated[chosen])
+            scope: effect_of_context(outcomes.where(chosen), None if duplicated is None else duplicated[chosen])
             for scope, chosen in ((scope, outcomes.within(scope)) for scope in outcomes.scopes)
         },
+        "by_repository": effect_by_repository(outcomes, duplication),
+        "asked": {
+            policy: effect_where_asked(outcomes, model.policies[policy])
+            for policy in ("greedy", "threshold")
+            if policy in model.policies
+        },
+        "signals": signal_quality(outcomes),
         "seconds": seconds_of_parts(outcomes, index_seconds),
         "decisions": {scope: _decisions(model, scope) for scope in outcomes.scopes} if outcomes.decides else None,
     }
@@ -155,8 +191,28 @@ def _decisions(model: Evaluated, scope: str) -> dict[str, Any]:
     return decision_quality(greedy.outcomes, greedy.retrieves, threshold.retrieves)
 
 
+def _metric_rows(model: Evaluated, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The benchmark's metrics under every policy; each with the mean over instances and over repositories."""
+    outcomes = model.outcomes
+    scores = [model.scores[id] for id in outcomes.ids.tolist()]
+    repositories = outcomes.repositories.tolist()
+    for place, name in enumerate(names):
+        without, with_context = np.array([(s.named[place].without, s.named[place].with_context) for s in scores]).T
+        for policy, retrieves in model.policies.items():
+            values = expected(without, with_context, retrieves).tolist()
+            yield {
+                "model": model.name,
+                "policy": policy,
+                "metric": name,
+                "n": len(values),
+                "repositories": len(set(repositories)),
+                "instances_mean": mean_over_instances(values),
+                "repositories_mean": mean_over_repositories(values, repositories),
+            }
+
+
 def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[Comparison]:
-    """The deciding models at their own thresholds: against a coin, and against all other models, never and always."""
+    """The deciding models at their own thresholds: against other selectors, and all other models, never and always."""
     return [
         Comparison(
             one.name,
@@ -169,12 +225,15 @@ def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[C
         for one in evaluated
         if one.outcomes.decides
         for other in evaluated
-        for policy in (("random",) if other is one else ("never", "always"))
+        for policy in (_SELECTORS if other is one else ("never", "always"))
+        if policy in other.policies
         for scope in one.outcomes.scopes
     ]
 
 
-def _examples(evaluated: Sequence[Evaluated], prepared: Mapping[str, Prepared], seed: int) -> dict[str, Any]:
+def _examples(
+    evaluated: Sequence[Evaluated], prepared: Mapping[str, Prepared], seed: int, postprocessing: str
+) -> dict[str, Any]:
     """Of the first deciding model at its own thresholds, else of the first model."""
     model = next((one for one in evaluated if one.outcomes.decides), evaluated[0])
     asked = None
@@ -182,5 +241,5 @@ def _examples(evaluated: Sequence[Evaluated], prepared: Mapping[str, Prepared], 
         ids, retrieves = model.outcomes.ids.tolist(), model.policies["threshold"].tolist()
         asked = {id: retrieve == 1 for id, retrieve in zip(ids, retrieves, strict=True)}
     elsewhere = {id: one.stands_elsewhere for id, one in prepared.items()}
-    items = examples(model.predictions, model.scores, asked, elsewhere, seed)
+    items = examples(model.predictions, model.scores, asked, elsewhere, seed, postprocessing)
     return {"model": model.name, "policy": "threshold" if asked else None, "items": items}

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from repoformer.metrics.bootstrap import paired_bootstrap
+from repoformer.metrics.means import mean_over_repositories
 
-from .outcomes import Floats, Outcomes, expected
+from .outcomes import Floats, Outcomes, Trial, expected
+from .policies import TRIALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class Row:
     repositories: int
     em: float
     es: float
+    em_by_repository: float
+    es_by_repository: float
+    """Means over repositories of their means, as RepoCoder reports."""
     share_retrieved: float
     seconds: float | None
     seconds_n: int
@@ -90,6 +95,7 @@ class Arm:
 
     outcomes: Outcomes
     retrieves: Floats
+    trial: Trial = "none"
 
     @property
     def em(self) -> Floats:
@@ -104,19 +110,28 @@ class Arm:
     def of(self, scope: str) -> Arm:
         """The blanks of one scope."""
         chosen = self.outcomes.within(scope)
-        return Arm(self.outcomes.where(chosen), self.retrieves[chosen])
+        return Arm(self.outcomes.where(chosen), self.retrieves[chosen], self.trial)
+
+    def by_repository(self, values: Floats) -> float:
+        """The mean over repositories of their means."""
+        return mean_over_repositories(values.tolist(), self.outcomes.repositories.tolist())
 
 
 def rows(model: str, outcomes: Outcomes, policies: Mapping[str, Floats], bootstrap: Bootstrap) -> Iterator[Row]:
     """One row per scope and policy, in that order."""
     for scope in outcomes.scopes:
-        arms = {policy: Arm(outcomes, retrieves).of(scope) for policy, retrieves in policies.items()}
+        arms = {policy: arm_of(outcomes, policies, policy).of(scope) for policy in policies}
         for policy, arm in arms.items():
             versus = {
                 other: differences(arm, arms[other], bootstrap) if policy != other else None
                 for other in ("never", "always")
             }
             yield _row(model, policy, scope, arm, versus)
+
+
+def arm_of(outcomes: Outcomes, policies: Mapping[str, Floats], policy: str) -> Arm:
+    """One model under one of its ``policies``."""
+    return Arm(outcomes, policies[policy], TRIALS.get(policy, "none"))
 
 
 def differences(one: Arm, other: Arm, bootstrap: Bootstrap) -> Differences:
@@ -131,7 +146,7 @@ def differences(one: Arm, other: Arm, bootstrap: Bootstrap) -> Differences:
 def mean_seconds(arm: Arm) -> float | None:
     """Over the measured blanks; None without any."""
     measured = arm.outcomes.measured
-    return float(arm.outcomes.seconds(arm.retrieves)[measured].mean()) if measured.any() else None
+    return float(arm.outcomes.seconds(arm.retrieves, arm.trial)[measured].mean()) if measured.any() else None
 
 
 def _row(model: str, policy: str, scope: str, arm: Arm, versus: Mapping[str, Differences | None]) -> Row:
@@ -143,6 +158,8 @@ def _row(model: str, policy: str, scope: str, arm: Arm, versus: Mapping[str, Dif
         repositories=len(np.unique(arm.outcomes.repositories)),
         em=float(arm.em.mean()),
         es=float(arm.es.mean()),
+        em_by_repository=arm.by_repository(arm.em),
+        es_by_repository=arm.by_repository(arm.es),
         share_retrieved=float(arm.retrieves.mean()),
         seconds=mean_seconds(arm),
         seconds_n=int(arm.outcomes.measured.sum()),

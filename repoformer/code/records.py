@@ -143,6 +143,17 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenUncertainty:
+    """How sure a model was of a completion, one number per generated token: what trial generation decides by."""
+
+    schema: ClassVar[int] = 1
+    log_probabilities: tuple[float, ...]
+    """Of the token that was taken, natural logarithm."""
+    entropies: tuple[float, ...]
+    """Of the distribution that it was taken from, in nats."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a model did with one blank: both completions and the decision's probability, so any policy can be replayed.
 
@@ -152,7 +163,7 @@ class Prediction:
     None where they were not measured.
     """
 
-    schema: ClassVar[int] = 1
+    schema: ClassVar[int] = 2
     blank: Blank
     model: str
     p_retrieve: float | None
@@ -164,13 +175,29 @@ class Prediction:
     retrieve_seconds: float | None
     generate_without_seconds: float | None
     generate_with_seconds: float | None
+    uncertainty_without: TokenUncertainty | None = None
+    uncertainty_with: TokenUncertainty | None = None
+    """None where the model does not tell its probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMetric:
+    """A published metric of both completions, in [0, 1], under its name in ``metrics/catalogue.py``."""
+
+    schema: ClassVar[int] = 1
+    name: str
+    without: float
+    with_context: float
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Metrics of one prediction's two completions. ``em``: exact match; ``es``: edit similarity, both in [0, 1]."""
+    """Metrics of one prediction's two completions. ``em``: exact match; ``es``: edit similarity, both in [0, 1].
 
-    schema: ClassVar[int] = 1
+    ``named`` are the benchmark's own metrics, which decisions and intervals do not look at.
+    """
+
+    schema: ClassVar[int] = 2
     id: str
     repository: str
     kind: Kind
@@ -178,6 +205,7 @@ class Score:
     em_with: float
     es_without: float
     es_with: float
+    named: tuple[NamedMetric, ...] = ()
 
 
 T = TypeVar("T")

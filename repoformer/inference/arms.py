@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tqdm import tqdm
 
 from repoformer.code.languages import LANGUAGES
-from repoformer.code.records import Blank, Chunk
+from repoformer.code.records import Blank, Chunk, TokenUncertainty
 from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.decision import read_branch, read_decisions
-from repoformer.inference.stopping import TokenText, stop_for
+from repoformer.inference.stopping import Stop, TokenText, stop_for
+from repoformer.inference.uncertainty import UncertaintyWatch
 from repoformer.models.loading import LoadedModel
 from repoformer.prompt.builder import PromptBuilder, Style
 
@@ -39,6 +40,39 @@ class Arms:
     text_with: str
     p_retrieve: float | None
     greedy: bool | None
+    uncertainty_without: TokenUncertainty | None = None
+    uncertainty_with: TokenUncertainty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long completions may get where a benchmark says so, and not the model's budgets and the target alone."""
+
+    new_tokens: int | None = None
+    """A limit beside that of the model's budgets: the smaller one holds."""
+    to_the_limit: bool = False
+    """Whether only the end token ends a completion before its limit: for post-processing that may look behind as many
+    lines as the target has."""
+
+    def builder(self, builder: PromptBuilder) -> PromptBuilder:
+        """The same prompts with this limit."""
+        if self.new_tokens is None:
+            return builder
+        budgets = replace(
+            builder.budgets,
+            new_tokens=min(builder.budgets.new_tokens, self.new_tokens),
+            new_tokens_function=min(builder.budgets.new_tokens_function, self.new_tokens),
+        )
+        return PromptBuilder(builder.tokenizer, builder.dialect, budgets, builder.style)
+
+    def stop(self, builder: PromptBuilder, text: TokenText, blank: Blank) -> Stop:
+        """When a completion of ``blank`` is over."""
+        if self.to_the_limit:
+            return Stop(text, builder.budgets.generated(blank.kind))
+        return stop_for(builder, text, blank)
+
+
+MODELS_OWN = Length()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +105,46 @@ def complete_arms(
     batch: int = 16,
     *,
     style: Style | None = None,
+    length: Length = MODELS_OWN,
+    uncertainty: bool = False,
     progress: bool = True,
 ) -> list[Arms]:
-    """Greedy completions of all requests, ``batch`` blanks at a time, in the order of the requests."""
-    builder = _builder(loaded, requests, style)
+    """Greedy completions of all requests, ``batch`` blanks at a time, in the order of the requests.
+
+    With ``uncertainty`` the arms hold how sure the model was of each token.
+    """
+    builder = _builder(loaded, requests, style, length)
     text = TokenText(builder)
     prepared = [_prepare(builder, request) for request in requests]
     arms: dict[int, Arms] = {}
     with tqdm(total=len(requests), desc="complete", unit="blank", disable=not progress) as bar:
         for places in _batches(prepared, batch):
-            timed = _complete(loaded, builder, text, [prepared[place] for place in places])
+            timed = _complete(loaded, builder, text, [prepared[place] for place in places], length, uncertainty)
             arms.update(zip(places, (one.arms for one in timed), strict=True))
             bar.update(len(places))
     return [arms[place] for place in range(len(requests))]
 
 
 def time_arms(
-    loaded: LoadedModel, requests: Sequence[ArmRequest], *, style: Style | None = None, progress: bool = True
+    loaded: LoadedModel,
+    requests: Sequence[ArmRequest],
+    *,
+    style: Style | None = None,
+    length: Length = MODELS_OWN,
+    progress: bool = True,
 ) -> list[TimedArms]:
     """The same one blank at a time, with the seconds of each part; the first blank also runs once to warm up."""
-    builder = _builder(loaded, requests, style)
+    builder = _builder(loaded, requests, style, length)
     text = TokenText(builder)
     prepared = [_prepare(builder, request) for request in requests]
     for warm_up in prepared[:1]:
-        _complete(loaded, builder, text, [warm_up])
+        _complete(loaded, builder, text, [warm_up], length)
     bar = tqdm(prepared, desc="time", unit="blank", disable=not progress)
-    return [timed for one in bar for timed in _complete(loaded, builder, text, [one])]
+    return [timed for one in bar for timed in _complete(loaded, builder, text, [one], length)]
 
 
-def _builder(loaded: LoadedModel, requests: Sequence[ArmRequest], style: Style | None) -> PromptBuilder:
-    builder = loaded.builder(style)
+def _builder(loaded: LoadedModel, requests: Sequence[ArmRequest], style: Style | None, length: Length) -> PromptBuilder:
+    builder = length.builder(loaded.builder(style))
     loaded.check_positions(builder.budgets, {request.blank.kind for request in requests})
     return builder
 
@@ -128,7 +172,12 @@ def _batches(prepared: Sequence[_Prepared], batch: int) -> Iterator[list[int]]:
 
 
 def _complete(
-    loaded: LoadedModel, builder: PromptBuilder, text: TokenText, batch: Sequence[_Prepared]
+    loaded: LoadedModel,
+    builder: PromptBuilder,
+    text: TokenText,
+    batch: Sequence[_Prepared],
+    length: Length,
+    uncertainty: bool = False,
 ) -> list[TimedArms]:
     """One batch: a shared pass over the in-file parts, then the two branches; seconds are those of the whole batch."""
     started = time.perf_counter()
@@ -139,20 +188,24 @@ def _complete(
 
     asking = [place for place, one in enumerate(batch) if one.with_context is not None]
     forked = shared.fork(asking)
-    without, without_seconds = _branch(shared, builder, text, batch, [one.without for one in batch])
-    found, with_seconds = _branch(
-        forked, builder, text, [batch[place] for place in asking], [batch[place].with_context or [] for place in asking]
-    )
+    watches = (UncertaintyWatch(), UncertaintyWatch()) if uncertainty else (None, None)
+    branches = [one.without for one in batch]
+    without, without_seconds = _branch(shared, builder, text, batch, branches, length, watches[0])
+    asked = [batch[place] for place in asking]
+    branches = [one.with_context or [] for one in asked]
+    found, with_seconds = _branch(forked, builder, text, asked, branches, length, watches[1])
     with_context = list(without)
     for place, completion in zip(asking, found, strict=True):
         with_context[place] = completion
     return [
         TimedArms(
             Arms(
-                without[place],
-                with_context[place],
+                without[place].text,
+                with_context[place].text,
                 decision.p_retrieve if decision else None,
                 decision.greedy if decision else None,
+                without[place].uncertainty,
+                with_context[place].uncertainty,
             ),
             decide_seconds,
             without_seconds,
@@ -162,14 +215,29 @@ def _complete(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Completed:
+    text: str
+    uncertainty: TokenUncertainty | None
+
+
 def _branch(
-    read: CachedPass, builder: PromptBuilder, text: TokenText, batch: Sequence[_Prepared], branches: list[list[int]]
-) -> tuple[list[str], float]:
+    read: CachedPass,
+    builder: PromptBuilder,
+    text: TokenText,
+    batch: Sequence[_Prepared],
+    branches: list[list[int]],
+    length: Length,
+    watch: UncertaintyWatch | None,
+) -> tuple[list[_Completed], float]:
     """The completions that follow ``branches`` [rows of token ids], and the seconds of reading and decoding them."""
     if not branches:
         return [], 0.0
     started = time.perf_counter()
     read_branch(read, builder, branches)
-    stops = [stop_for(builder, text, one.blank) for one in batch]
-    read.decode(stops)
-    return [stop.text for stop in stops], time.perf_counter() - started
+    stops = [length.stop(builder, text, one.blank) for one in batch]
+    read.decode(stops, watch)
+    completed = [
+        _Completed(stop.text, watch.of(row, len(stop.tokens)) if watch else None) for row, stop in enumerate(stops)
+    ]
+    return completed, time.perf_counter() - started

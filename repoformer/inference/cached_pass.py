@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -57,15 +57,20 @@ class CachedPass:
         self._mask = self._mask[index]
         self.next_logits = self.next_logits[index]
 
-    def decode(self, stops: Sequence[Stop]) -> list[list[int]]:
+    def decode(
+        self, stops: Sequence[Stop], watch: Callable[[Sequence[int], torch.Tensor], None] | None = None
+    ) -> list[list[int]]:
         """Greedy decoding of every row until its stop says so, or until the model has no position left.
 
         Returns each row's tokens without the end token. Rows that are done leave the batch; the pass is used up.
+        ``watch`` sees, before every step, which rows go on and the logits [these rows, vocabulary] they go on from.
         """
         for stop, room in zip(stops, self._room(), strict=True):
             stop.limit = min(stop.limit, room)
         running = list(range(len(stops)))
         while running:
+            if watch is not None:
+                watch(running, self.next_logits)
             tokens = self.next_logits.argmax(dim=-1).tolist()
             goes_on = [place for place, row in enumerate(running) if stops[row].take(tokens[place])]
             if len(goes_on) < len(running):

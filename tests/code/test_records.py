@@ -14,11 +14,14 @@ from repoformer.code.records import (
     Chunk,
     Example,
     LabeledBlank,
+    NamedMetric,
     Prediction,
     RankedChunk,
     Repository,
     RetrievedContext,
+    Score,
     SourceFile,
+    TokenUncertainty,
     from_row,
     to_row,
 )
@@ -48,10 +51,16 @@ contexts = st.builds(
 labelled = st.builds(LabeledBlank, blanks, contexts, text, text, number, number, text, text)
 examples = st.builds(Example, text, text, st.just("function"), number, ids, ids, ids, ids)
 maybe = st.none() | number
+numbers = st.lists(number, max_size=3).map(tuple)
+uncertain = st.none() | st.builds(TokenUncertainty, numbers, numbers)
 predictions = st.builds(
-    Prediction, blanks, text, maybe, st.none() | st.booleans(), contexts, text, text, maybe, maybe, maybe, maybe
+    Prediction,
+    *(blanks, text, maybe, st.none() | st.booleans(), contexts, text, text),
+    *(maybe, maybe, maybe, maybe, uncertain, uncertain),
 )
-anything = st.one_of(repositories, blanks, contexts, labelled, examples, predictions)
+named = st.lists(st.builds(NamedMetric, text, number, number), max_size=2).map(tuple)
+scores = st.builds(Score, text, text, st.just("line"), number, number, number, number, named)
+anything = st.one_of(repositories, blanks, contexts, labelled, examples, predictions, scores)
 
 
 @given(anything)

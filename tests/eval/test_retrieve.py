@@ -116,4 +116,6 @@ def test_contexts_are_kept_until_data_or_retrieval_change(
 def test_what_was_retrieved_is_read_back_from_its_file(recipe_with: Callable[..., EvalRecipe]) -> None:
     recipe = recipe_with(limit=5)
     prepared = retrieve.retrieve(recipe)
-    assert retrieve.retrieved(Path(recipe.out)) == (prepared, 12)
+    found = retrieve.retrieved(Path(recipe.out))
+    assert (found.prepared, found.available) == (prepared, 12)
+    assert found.chosen == [one.blank.id for one in prepared]

@@ -11,7 +11,8 @@ import pytest
 
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.report import render
-from repoformer.eval.retrieve import Prepared
+from repoformer.eval.retrieve import Prepared, Retrieved
+from repoformer.eval.sources import Source
 from repoformer.eval.summary import Evaluated, summarise
 from repoformer.models.settings import ModelSettings
 
@@ -25,7 +26,7 @@ def summary_of(records_from: Callable[..., Any], recipe_values: dict[str, Any]) 
     def make(results: list[Any], *, control: bool = True, available: int = 0, elsewhere: int = 0) -> dict[str, Any]:
         predictions, scores = records_from(results)
         settings = ModelSettings(style="selective", thresholds=OWN).model_dump(mode="json")
-        facts = {"path": "p", "settings": settings, "decoding": "greedy", "batch": 1, "device": "cpu"}
+        facts = {"path": "p", "settings": settings, "budgets": "b", "decoding": "greedy", "batch": 1, "device": "cpu"}
         generated = {"started": "now", "git": {}}
         provenance = generated | {"config": {}, "python": "3", "packages": {}}
         evaluated = Evaluated("m", facts | {"generated": generated}, {"model": "hash"}, predictions, scores)
@@ -33,9 +34,12 @@ def summary_of(records_from: Callable[..., Any], recipe_values: dict[str, Any]) 
             recipe_values | {"out": "o", "models": [{"name": "m", "path": "p"}], "control": "m" if control else None}
         )
         prepared = [
-            Prepared(one.blank, one.context, 0.5, place < elsewhere) for place, one in enumerate(predictions.values())
+            Prepared(one.blank, one.context, 0.5, place < elsewhere, 0.1)
+            for place, one in enumerate(predictions.values())
         ]
-        summary = summarise(recipe, provenance, prepared, available or len(results), [evaluated])
+        ids = [one.blank.id for one in prepared]
+        asked = Retrieved(prepared, ids, available or len(results), Source("held-out repositories", "data"))
+        summary = summarise(recipe, provenance, asked, [evaluated])
         json.dumps(summary, allow_nan=False)
         assert "<table" in render(summary)
         return summary
@@ -137,5 +141,6 @@ def test_deciding_models_are_compared_with_a_coin_and_all_others(finished_run: E
     summary = json.loads((Path(finished_run.out) / "summary.json").read_text())
     compared = [(each["model"], each["other_model"], each["other_policy"]) for each in summary["comparisons"]]
     plain = {("deciding", "plain", "never"), ("deciding", "plain", "always")}
-    assert set(compared) == plain | {("deciding", "deciding", "random")}
-    assert len(compared) == 3 * len(("all", "chunk", "function"))
+    selectors = ("random", "trial-retrieval", "trial-uncertainty", "trial-entropy")
+    assert set(compared) == plain | {("deciding", "deciding", other) for other in selectors}
+    assert len(compared) == (2 + len(selectors)) * len(("all", "chunk", "function"))
