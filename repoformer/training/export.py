@@ -33,6 +33,8 @@ def export_model(
         tokenizer.save_pretrained(aside)
         save_settings(aside, settings)
         write_text(aside / "README.md", card)
+        for path in aside.iterdir():  # safetensors writes for the owner alone, whatever the umask says
+            path.chmod((aside / _LAST).stat().st_mode)
         (out / _LAST).unlink(missing_ok=True)
         for path in sorted(aside.iterdir(), key=lambda path: path.name == _LAST):
             os.replace(path, out / path.name)

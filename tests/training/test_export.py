@@ -42,6 +42,11 @@ def test_only_safetensors_are_exported(recipe: TrainRecipe) -> None:
     assert not [path for path in recipe.out.iterdir() if path.suffix in (".bin", ".pt", ".pkl")]
 
 
+def test_who_may_read_the_folder_may_read_every_file(recipe: TrainRecipe) -> None:
+    modes = {(recipe.out / name).stat().st_mode for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    assert len(modes) == 1
+
+
 @pytest.mark.parametrize("objective", list(OBJECTIVES))
 def test_settings_say_how_it_was_trained(make_recipe: Any, objective: str) -> None:
     recipe = make_recipe(objective=objective, label_threshold=0.1)

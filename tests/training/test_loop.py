@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from accelerate import PartialState, debug_launcher
 from accelerate.state import AcceleratorState, GradientState
 from safetensors.torch import load_file
@@ -24,6 +25,7 @@ from repoformer.code.storage import write_parquet
 from repoformer.errors import UserError
 from repoformer.models.loading import load_model
 from repoformer.training.checkpoints import Checkpoints
+from repoformer.training.cli import main
 from repoformer.training.loop import train
 from repoformer.training.recipe import TrainRecipe
 from repoformer.training.step import Stepper, StepReport
@@ -198,6 +200,15 @@ def test_a_signal_stops_after_the_step(make_recipe: Any, before_step: Any, numbe
     assert (result.step, result.finished) == (3, False)
     assert (make_recipe().out / "checkpoints" / "step-00000003").is_dir()
     assert signal.getsignal(number) is before
+
+
+def test_a_run_that_was_asked_to_stop_exits_0(make_recipe: Any, before_step: Any, tmp_path: Path) -> None:
+    recipe = make_recipe()
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(recipe.model_dump(mode="json")))
+    before_step(lambda number: (recipe.out / "stop").touch() if number == 2 else None)
+    assert main([str(path)]) == 0
+    assert not (recipe.out / "training.json").exists()
 
 
 def test_a_validation_that_fails_loses_nothing(
