@@ -93,3 +93,15 @@ def tiny_model(tiny_tokenizer: Any) -> Any:
         eos_token_id=0,
     )
     return GPTBigCodeForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="session")
+def contained() -> None:
+    """Skips where the machine cannot contain code; tests/sandbox/test_probe.py says where it has to."""
+    from repoformer.errors import UserError
+    from repoformer.sandbox.probe import require_containment
+
+    try:
+        require_containment()
+    except UserError as error:
+        pytest.skip(str(error))

@@ -14,6 +14,7 @@ SCHEMAS = {
     "data": "repoformer.data_pipeline.recipe:DataRecipe",
     "train": "repoformer.training.recipe:TrainRecipe",
     "eval": "repoformer.eval.recipe:EvalRecipe",
+    "eval/execute.yaml": "repoformer.eval.execute.recipe:ExecuteRecipe",
     "pocket/corpus.yaml": "repoformer.models.pretraining.corpus:Corpus",
     "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",

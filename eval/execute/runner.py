@@ -50,7 +50,7 @@ def run(recipe: ExecuteRecipe, workers: int = 1) -> dict[str, Any]:
     write_run_record(out / "executions", recipe)
     judged = [
         _Judged(recipe, repository, holes, out)
-        for repository in recipe.repositories
+        for repository in tqdm(recipe.repositories, desc="environments", unit="repository")
         if (holes := [hole for hole in bodies.holes if hole.blank.repository == repository.id])
     ]
     with ThreadPoolExecutor(workers) as pool:

@@ -108,7 +108,7 @@ Evaluation = Callable[..., ExecuteRecipe]
 
 
 @pytest.fixture(scope="session")
-def evaluations(checkout: Path) -> Callable[[Path], Evaluation]:
+def evaluations(contained: None, checkout: Path) -> Callable[[Path], Evaluation]:
     """For a folder, what writes predictions of a model there and returns the recipe that judges them."""
 
     def into(folder: Path) -> Evaluation:
