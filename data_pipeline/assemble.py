@@ -13,10 +13,11 @@ from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Example, LabeledBlank
 from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.config import config_hash
-from repoformer.prompt.budgets import COMPLETION, TRAINING, TrainingBudgets
+from repoformer.prompt.budgets import TRAINING, TrainingBudgets
 from repoformer.prompt.builder import PromptBuilder
 
 from .done import done_of
+from .generators import prompt_builder
 from .recipe import DataRecipe
 from .split import read_split
 from .stage import Advance, Input, Shard, Stage, Stats, owned
@@ -26,7 +27,7 @@ SIDES = ("train", "validation")
 
 def settings(recipe: DataRecipe) -> Any:
     """The budgets and whose tokenizer it is."""
-    return recipe.model_dump(mode="json", include={"preset": True, "label": {"model"}})
+    return recipe.model_dump(mode="json", include={"preset": True, "label": {"model", "by"}})
 
 
 def inputs(shards: Sequence[Shard]) -> list[Input]:
@@ -54,9 +55,9 @@ def run_shard(shard: Shard, advance: Advance) -> Stats:
 
 
 def _encoded(labelled: list[LabeledBlank], recipe: DataRecipe, stats: Stats, advance: Advance) -> Iterator[Example]:
-    builder, budgets = _builder(recipe), TRAINING[recipe.preset]
+    builder, budgets = prompt_builder(recipe), TRAINING[recipe.preset]
     for one in labelled:
-        example = encode(one, builder, budgets)
+        example = encode(one, gain_of(one, recipe.label.by), builder, budgets)
         advance(1)
         if example is None:
             stats.dropped[f"target of more than {budgets.target} tokens"] += 1
@@ -64,7 +65,7 @@ def _encoded(labelled: list[LabeledBlank], recipe: DataRecipe, stats: Stats, adv
             yield example
 
 
-def encode(one: LabeledBlank, builder: PromptBuilder, budgets: TrainingBudgets) -> Example | None:
+def encode(one: LabeledBlank, gain: float, builder: PromptBuilder, budgets: TrainingBudgets) -> Example | None:
     """The blank as token ids; None when its target is over budget."""
     blank = one.blank
     target = builder.encode(blank.target)
@@ -77,7 +78,7 @@ def encode(one: LabeledBlank, builder: PromptBuilder, budgets: TrainingBudgets) 
         id=blank.id,
         repository=blank.repository,
         kind=blank.kind,
-        gain=one.gain,
+        gain=gain,
         left=in_file.left,
         right=in_file.right,
         cross_file=tuple(cross_file[: budgets.cross_file]),
@@ -85,11 +86,13 @@ def encode(one: LabeledBlank, builder: PromptBuilder, budgets: TrainingBudgets) 
     )
 
 
-def _builder(recipe: DataRecipe) -> PromptBuilder:
-    from repoformer.models.loading import load_tokenizer
-
-    tokenizer, dialect = load_tokenizer(recipe.label.model, download=recipe.label.download)
-    return PromptBuilder(tokenizer, dialect, COMPLETION[recipe.preset], "base")
+def gain_of(one: LabeledBlank, by: str) -> float:
+    """What retrieval gained, by the measure that the recipe names."""
+    if by == "edit_similarity":
+        return one.gain
+    gain = one.likelihood_gain
+    assert gain is not None, "the label stage stores likelihoods where the recipe asks for them"
+    return gain
 
 
 STAGE = Stage("assemble", "blank", tuple(f"assemble/{side}" for side in SIDES), settings, inputs, run_shard)

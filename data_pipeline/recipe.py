@@ -11,7 +11,9 @@ from repoformer.code.filters import Requirements
 from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Kind
 from repoformer.config import Section
+from repoformer.inference.endpoint import EndpointSettings
 from repoformer.prompt.budgets import Preset
+from repoformer.retrieval.scorers import Scorer
 
 from .sources import Source, known_licence
 
@@ -142,6 +144,8 @@ class Retrieve(Section):
     """Whether a hit is replaced by the window that follows it, or goes in itself."""
     query_lines: int = Field(default=20, ge=1)
     """Last lines of the left context that make the query."""
+    scorer: Scorer = "jaccard"
+    """What makes windows similar; ``bm25`` weighs rare words more."""
     query_holds_target: float = Field(default=0.5, ge=0, le=1)
     """Share of the queries that also hold the target."""
 
@@ -173,6 +177,26 @@ class Label(Section):
     """``cpu``, ``cuda`` or ``cuda:N``."""
     download: bool = False
     """Fetch the model from the hub where it is not in the local cache."""
+    endpoint: EndpointSettings | None = None
+    """A served model that completes instead of ``model``, whose tokenizer then counts the tokens of its prompts."""
+    likelihood: bool = False
+    """Also store how likely the model finds the target in both arms."""
+    by: Literal["edit_similarity", "likelihood"] = Field(default="edit_similarity", validate_default=True)
+    """Which gain becomes that of a training example, and is counted by the data card."""
+
+    @field_validator("likelihood")
+    @classmethod
+    def _needs_logits(cls, likelihood: bool, info: ValidationInfo) -> bool:
+        if likelihood and info.data.get("endpoint") is not None:
+            raise ValueError("an endpoint gives text only; leave endpoint out and load the model here")
+        return likelihood
+
+    @field_validator("by")
+    @classmethod
+    def _is_stored(cls, by: str, info: ValidationInfo) -> str:
+        if by == "likelihood" and not info.data.get("likelihood"):
+            raise ValueError("is only known with likelihood: true")
+        return by
 
 
 class DataRecipe(Section):

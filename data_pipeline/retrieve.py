@@ -86,6 +86,7 @@ def _searches(repository: Repository, recipe: DataRecipe) -> dict[str, NextChunk
             top=retrieve.top,
             neighbour=retrieve.neighbour,
             query_lines=retrieve.query_lines,
+            scorer=retrieve.scorer,
             copies=copies,
         )
 

@@ -86,7 +86,7 @@ def _run_shard(task: _Task, advance: Advance) -> None:
     begin(task.stage, task.shard)
     started = time.perf_counter()
     stats = task.stage.run_shard(task.shard, advance)
-    finish(task.stage, task.shard, task.given, stats, time.perf_counter() - started)
+    finish(task.stage, task.shard, task.given, stats, stats.seconds + time.perf_counter() - started)
 
 
 def _refuse_unfinished(stages: Sequence[Stage], shards: Sequence[Shard]) -> None:

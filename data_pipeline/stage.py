@@ -59,6 +59,8 @@ class Stats:
     """Other things worth knowing."""
     refused: list[tuple[str, str]] = field(default_factory=list)
     """Repositories that are not used, with the reason."""
+    seconds: float = 0.0
+    """What earlier attempts took whose work was kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class LabeledBlank:
     The label itself is not stored: it is ``gain > T``, so T can change without generating again (section 4.1).
     """
 
-    schema: ClassVar[int] = 1
+    schema: ClassVar[int] = 2
     blank: Blank
     context: RetrievedContext
     completion_without: str
@@ -112,11 +112,23 @@ class LabeledBlank:
     es_with: float
     generator: str
     decoding: str
+    revision: str = ""
+    """Which weights the generator had: a hash of its files; empty where an endpoint does not tell."""
+    log_likelihood_without: float | None = None
+    """Mean natural logarithm of the probability of the target's tokens; None where it was not asked for."""
+    log_likelihood_with: float | None = None
 
     @property
     def gain(self) -> float:
         """ES(with context) - ES(without), in [-1, 1]."""
         return self.es_with - self.es_without
+
+    @property
+    def likelihood_gain(self) -> float | None:
+        """The same in mean log likelihood per token of the target."""
+        if self.log_likelihood_with is None or self.log_likelihood_without is None:
+            return None
+        return self.log_likelihood_with - self.log_likelihood_without
 
     def wants_context(self, threshold: float = 0.0) -> bool:
         """The label: retrieval helps when it raises edit similarity by more than ``threshold``."""

@@ -31,8 +31,8 @@ class CachedPass:
         self._mask = torch.empty(0)
         """[rows, columns of the cache]: 1 for a token, 0 for padding."""
 
-    def append(self, rows: Sequence[Sequence[int]]) -> None:
-        """Read on: at least one more token for every row."""
+    def append(self, rows: Sequence[Sequence[int]], *, keep: int = 1) -> torch.Tensor:
+        """Read on: at least one more token for every row. Returns the last ``keep`` logits [rows, keep, vocabulary]."""
         assert all(rows), "a row without new tokens has no next token to predict"
         width = max(map(len, rows))
         tokens = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=self.model.device)
@@ -40,7 +40,7 @@ class CachedPass:
         before = self._mask if len(self._mask) else seen[:, :0]
         assert len(before) == len(rows), f"{len(rows)} rows after {len(before)}"
         self._check_positions(int((before.sum(1) + seen.sum(1)).max()))
-        self._read(tokens, torch.cat([before, seen], dim=1))
+        return self._read(tokens, torch.cat([before, seen], dim=1), keep)
 
     def fork(self, rows: Sequence[int] | None = None) -> CachedPass:
         """A second pass that goes on from here by itself, with all rows or only the given ones."""
@@ -83,7 +83,7 @@ class CachedPass:
         return [stop.tokens for stop in stops]
 
     @torch.inference_mode()
-    def _read(self, tokens: torch.Tensor, mask: torch.Tensor) -> None:
+    def _read(self, tokens: torch.Tensor, mask: torch.Tensor, keep: int = 1) -> torch.Tensor:
         # Learned positions are wrong under left padding unless they are given.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         output = self.model(
@@ -92,10 +92,12 @@ class CachedPass:
             attention_mask=mask,
             position_ids=positions,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=keep,
         )
         self._mask = mask
-        self.next_logits = output.logits[:, -1].float()
+        logits: torch.Tensor = output.logits.float()
+        self.next_logits = logits[:, -1]
+        return logits
 
     def _room(self) -> list[int]:
         """Positions that are left to each row."""
