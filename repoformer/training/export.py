@@ -25,7 +25,7 @@ def export_model(
 
     ``weights`` are the whole model's by name, gathered from all processes where it was sharded.
     """
-    aside = out / f".export.{os.getpid()}.tmp"
+    aside = out / ".export.tmp"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     try:

@@ -98,4 +98,5 @@ def test_the_card_shows_what_was_measured(recipe: TrainRecipe) -> None:
     card = (recipe.out / "README.md").read_text()
     assert "| validation examples | 9 |" in card
     assert "| AUROC of P(`<cc>`) |" in card
+    assert "| P(`<cc>`) | examples | mean | context helped |" in card
     assert str(recipe.out.parent) not in card, "no paths of this machine"
