@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -23,7 +24,10 @@ T = TypeVar("T")
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` that becomes ``path`` when the block ends well, and vanishes otherwise."""
+    """A temporary name beside ``path`` that becomes ``path`` when the block ends well, and vanishes otherwise.
+
+    A full disk is an ``OSError`` that names ``path``; what stood there before still does.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -31,6 +35,10 @@ def written_aside(path: Path) -> Iterator[Path]:
         with open(aside, "rb") as handle:
             os.fsync(handle.fileno())
         os.replace(aside, path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        raise
     finally:
         aside.unlink(missing_ok=True)
 

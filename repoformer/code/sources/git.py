@@ -93,6 +93,8 @@ class GitCandidate:
         for line in listed.decode("utf-8", "replace").split("\0")[:-1]:
             fields, _, path = line.partition("\t")
             mode, kind, name, size = fields.split()
+            if not size.isdigit() and kind == "blob":
+                raise Refused(f"git: object of {path} is missing")
             if kind == "blob":
                 entries[path] = _Entry(mode, name, int(size))
         return entries

@@ -21,7 +21,7 @@ _NO_TEXT = {".py", ".js", ".ts", ".json", ".html"}
 def tells_licence(path: str) -> bool:
     """Whether a file of a repository says something about its licence: in its root, or beside a wheel's metadata."""
     file = PurePosixPath(path)
-    if len(file.parts) == 1:
+    if len(file.parts) < 2:
         return is_licence_file(file) or path in _MANIFESTS
     if len(file.parts) <= 3 and file.parts[0].endswith(".dist-info"):
         return is_licence_file(file) or file.name == "METADATA"
