@@ -24,7 +24,7 @@ from repoformer.errors import UserError
 from repoformer.sandbox.limits import MIB, Limits
 from repoformer.sandbox.sandbox import ENVIRONMENT, Job, Sandbox, at_their_own_paths, interpreter_folders
 
-from .recipe import Installation, TestedRepository
+from .recipe import Installation, UnderTest
 
 INSIDE = "/environment"
 """Where the folder stands in the container, so that paths written while installing hold in every run."""
@@ -44,7 +44,7 @@ class Environment:
     """The container's ``PATH``."""
 
 
-def prepare(repository: TestedRepository, installation: Installation, out: Path) -> Environment:
+def prepare(repository: UnderTest, installation: Installation, out: Path) -> Environment:
     """The environment of ``repository``, made now if no earlier run made it from the same description."""
     source = Path(repository.source)
     if not source.is_dir():
@@ -75,7 +75,7 @@ def tree_hash(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _install(repository: TestedRepository, installation: Installation, source: Path, folder: Path) -> None:
+def _install(repository: UnderTest, installation: Installation, source: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     base = Path(sys.base_prefix) / "bin" / Path(sys.executable).resolve().name

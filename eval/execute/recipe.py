@@ -41,7 +41,7 @@ class RunLimits(Section):
         )
 
 
-class TestedRepository(Section):
+class UnderTest(Section):
     """One repository and its tests. Commands are lines of shell that start in the repository's root."""
 
     id: str
@@ -107,7 +107,7 @@ class ExecuteRecipe(Section):
     """The folder of an evaluation: ``predictions/`` in it is read, ``scores/`` gets the verdicts."""
     models: tuple[str, ...] = ()
     """Names of evaluated models; none means all that have predictions."""
-    repositories: Annotated[tuple[TestedRepository, ...], Field(min_length=1)]
+    repositories: Annotated[tuple[UnderTest, ...], Field(min_length=1)]
     limit: int = Field(default=0, ge=0)
     """At most this many blanks; 0 takes all. Marks the result partial."""
     baseline_runs: int = Field(default=2, ge=1)
@@ -120,7 +120,7 @@ class ExecuteRecipe(Section):
 
     @field_validator("repositories")
     @classmethod
-    def _ids_differ(cls, repositories: tuple[TestedRepository, ...]) -> tuple[TestedRepository, ...]:
+    def _ids_differ(cls, repositories: tuple[UnderTest, ...]) -> tuple[UnderTest, ...]:
         ids = [repository.id for repository in repositories]
         twice = sorted({id for id in ids if ids.count(id) > 1})
         if twice:

@@ -33,7 +33,7 @@ from .bodies import Bodies, Hole, bodies_of
 from .environments import prepare, tree_hash
 from .execution import Baseline, Execution, body_hash
 from .pass_rate import UnitTests, summarise, unit_tests
-from .recipe import ExecuteRecipe, TestedRepository
+from .recipe import ExecuteRecipe, UnderTest
 from .suite import Suite
 
 
@@ -75,7 +75,7 @@ Task = tuple[Callable[[], Any], Callable[[Any], None]]
 class _Judged:
     """One repository's tests, what they have said so far, and where that is kept."""
 
-    def __init__(self, recipe: ExecuteRecipe, repository: TestedRepository, holes: Sequence[Hole], out: Path) -> None:
+    def __init__(self, recipe: ExecuteRecipe, repository: UnderTest, holes: Sequence[Hole], out: Path) -> None:
         self.repository = repository
         self.holes = holes
         self.suite = Suite(repository, prepare(repository, recipe.installation, out), recipe.limits.limits())

@@ -11,7 +11,7 @@ from repoformer.sandbox.sandbox import Job, Outcome, Sandbox
 from .environments import Environment
 from .execution import Baseline, Execution, Verdict
 from .junit import passed_tests
-from .recipe import TestedRepository
+from .recipe import UnderTest
 
 ALL = "all tests, by exit code"
 """The single test that a run without a report consists of."""
@@ -24,7 +24,7 @@ _OUTPUT = 2000
 class Suite:
     """The tests of one repository."""
 
-    repository: TestedRepository
+    repository: UnderTest
     environment: Environment
     limits: Limits
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal
@@ -20,7 +21,7 @@ from .limits import Limits
 State = Literal["ended", "timeout", "memory", "output", "broken"]
 """``ended`` by itself; stopped at a limit; or ``broken``: the container, not the code, could not do its work."""
 
-_GRACE = 10.0
+_GRACE = 60.0
 """Seconds that the container gets beyond the limit to build its file system and to clean up."""
 _KEPT = 64 << 10
 """Bytes of output that an outcome keeps: the last ones."""
@@ -91,26 +92,25 @@ class Sandbox:
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end or to the first limit. What the code does is an outcome, never an exception."""
         started = time.monotonic()
+        message = json.dumps(self._message(job)).encode()
         reader, writer = os.pipe()
-        with open(reader, encoding="utf-8") as status:
+        with open(reader, "rb") as status:
             try:
                 container = _start(writer)
             finally:
                 os.close(writer)
             with container:
-                _send(container, self._message(job))
-                deadline = started + self.limits.seconds + _GRACE
-                output, stopped = _collect(container, self.limits.output, deadline)
+                _send(container, message)
+                heard = _listen(container, status, self.limits.output, started + self.limits.seconds + _GRACE)
                 container.kill()  # the kernel ends everything in the container with it
-            told = status.read()
-        values: dict[str, Any] = json.loads(told) if told else {}
-        state = stopped or values.get("state", "broken")
+        values = heard.values()
+        state = heard.stopped or values.get("state", "broken")
         return Outcome(
             state=state,
             code=values.get("code") if state == "ended" else None,
             seconds=values.get("seconds", time.monotonic() - started),
             peak=values.get("peak", 0),
-            output=output + (f"\n{values['detail']}" if "detail" in values else ""),
+            output=heard.output() + (f"\n{values['detail']}" if "detail" in values else ""),
             report=values.get("report"),
         )
 
@@ -154,44 +154,65 @@ def _start(status: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _send(container: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+def _send(container: subprocess.Popen[bytes], message: bytes) -> None:
     assert container.stdin is not None
-    try:
-        container.stdin.write(json.dumps(message).encode())
+    with contextlib.suppress(BrokenPipeError):  # it ended before it read: the missing status says so
+        container.stdin.write(message)
         container.stdin.close()
-    except BrokenPipeError:
-        pass  # it ended before it read: the missing status says so
 
 
-def _collect(container: subprocess.Popen[bytes], limit: int, deadline: float) -> tuple[str, State | None]:
-    """The last of the output, and the limit at which the container had to be stopped from here."""
-    assert container.stdout is not None
-    tail: deque[bytes] = deque()
-    seen = 0
+@dataclass
+class _Heard:
+    """What came out of a container."""
+
+    tail: deque[bytes] = field(default_factory=deque)
+    """The last pieces of its output."""
+    seen: int = 0
+    """Bytes of output."""
+    status: bytearray = field(default_factory=bytearray)
     stopped: State | None = None
-    for piece in _pieces(container.stdout, deadline):
-        seen += len(piece)
-        tail.append(piece)
-        while sum(map(len, tail)) - len(tail[0]) > _KEPT:
-            tail.popleft()
-        if seen > limit:
-            stopped = "output"
-            break
-    if stopped is None and time.monotonic() >= deadline:
-        stopped = "timeout"
-    return b"".join(tail)[-_KEPT:].decode("utf-8", "replace"), stopped
+    """The limit at which it had to be stopped from here."""
+
+    def add(self, piece: bytes) -> None:
+        self.seen += len(piece)
+        self.tail.append(piece)
+        while sum(map(len, self.tail)) - len(self.tail[0]) > _KEPT:
+            self.tail.popleft()
+
+    def output(self) -> str:
+        return b"".join(self.tail)[-_KEPT:].decode("utf-8", "replace")
+
+    def values(self) -> dict[str, Any]:
+        """What its first process told in the end; nothing where it did not come to that."""
+        try:
+            values: dict[str, Any] = json.loads(self.status)
+        except ValueError:
+            return {}
+        return values
 
 
-def _pieces(stream: IO[bytes], deadline: float) -> Iterator[bytes]:
-    """What is written to ``stream``, until everybody who could write has ended or the deadline has passed."""
+def _listen(container: subprocess.Popen[bytes], status: IO[bytes], limit: int, deadline: float) -> _Heard:
+    """Read output and status until nobody is left who could write, or a limit is passed.
+
+    Both at once: a container that cannot get rid of the one would never come to the other.
+    """
+    assert container.stdout is not None
+    heard = _Heard()
     with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
-        while (left := deadline - time.monotonic()) > 0:
-            if selector.select(left):
-                piece = os.read(stream.fileno(), 1 << 16)
-                if not piece:
-                    return
-                yield piece
+        selector.register(container.stdout, selectors.EVENT_READ, heard.add)
+        selector.register(status, selectors.EVENT_READ, heard.status.extend)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0 or heard.seen > limit:
+                heard.stopped = "timeout" if left <= 0 else "output"
+                return heard
+            for key, _ in selector.select(left):
+                piece = os.read(key.fd, 1 << 16)
+                if piece:
+                    key.data(piece)
+                else:
+                    selector.unregister(key.fileobj)
+    return heard
 
 
 def _real(folders: Mapping[str, Path]) -> dict[str, str]:

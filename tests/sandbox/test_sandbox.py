@@ -95,6 +95,12 @@ def test_the_report_comes_back() -> None:
     assert shell("true", report="r.xml").report is None
 
 
+def test_a_large_report_comes_back_whole() -> None:
+    outcome = shell("seq 1 100000 | tee /report/r.xml", report="r.xml")
+    assert outcome.report == "".join(f"{number}\n" for number in range(1, 100_001))
+    assert outcome.output.endswith("\n100000\n")
+
+
 def test_exit_codes_and_signals_are_told_apart() -> None:
     assert shell("exit 3").code == 3
     assert shell("kill -9 $$").code == -9
