@@ -23,6 +23,8 @@ class Language:
     """The module of its tree-sitter grammar and the function in it that gives the grammar."""
     imports: str
     functions: str
+    unremarkable: tuple[str, ...]
+    """How lines begin that say nothing about which file they are from: imports and comments."""
     frame: tuple[str, str] | None = None
     """What makes a function's body in braces a whole file: text before and after it; None where lines are indented."""
     stubs: tuple[str, ...] = ()
@@ -31,6 +33,7 @@ class Language:
     """Languages of one family import each other's files; by default a language is its own."""
 
 
+_C_COMMENTS = ("//", "/*", "*")
 _PYTHON_IMPORTS = """
     ; `from __future__` is a node type of its own, and rightly left out: it imports no code.
     (import_statement name: (dotted_name) @module) @statement
@@ -91,6 +94,7 @@ _TABLE = (
         grammar=("tree_sitter_python", "language"),
         imports=_PYTHON_IMPORTS,
         functions="(function_definition body: (block) @body) @function",
+        unremarkable=("import ", "from ", "#"),
         stubs=(".pyi",),
     ),
     Language(
@@ -100,6 +104,7 @@ _TABLE = (
         grammar=("tree_sitter_java", "language"),
         imports=_JAVA_IMPORTS,
         functions=_JAVA_FUNCTIONS,
+        unremarkable=("import ", "package ", *_C_COMMENTS),
         # Of all functions only a constructor may begin with a call of `super` or `this`.
         frame=("class _ { _() {\n", "\n}}\n"),
     ),
@@ -110,6 +115,7 @@ _TABLE = (
         grammar=("tree_sitter_c_sharp", "language"),
         imports=_CSHARP_IMPORTS,
         functions=_CSHARP_FUNCTIONS,
+        unremarkable=("using ", "global using ", "namespace ", *_C_COMMENTS),
         frame=("class _ { void _() {\n", "\n}}\n"),
     ),
     Language(
@@ -119,6 +125,7 @@ _TABLE = (
         grammar=("tree_sitter_typescript", "language_typescript"),
         imports=_TYPESCRIPT_IMPORTS,
         functions=_JAVASCRIPT_FUNCTIONS,
+        unremarkable=("import ", "export * from ", *_C_COMMENTS),
         frame=_JAVASCRIPT_FRAME,
         stubs=(".d.ts", ".d.mts", ".d.cts"),
         family="javascript",
@@ -131,6 +138,7 @@ _TABLE = (
         grammar=("tree_sitter_typescript", "language_tsx"),
         imports=_TYPESCRIPT_IMPORTS,
         functions=_JAVASCRIPT_FUNCTIONS,
+        unremarkable=("import ", "export * from ", *_C_COMMENTS),
         frame=_JAVASCRIPT_FRAME,
         family="javascript",
     ),
@@ -141,6 +149,7 @@ _TABLE = (
         grammar=("tree_sitter_javascript", "language"),
         imports=_JAVASCRIPT_IMPORTS,
         functions=_JAVASCRIPT_FUNCTIONS,
+        unremarkable=("import ", "export * from ", *_C_COMMENTS),
         frame=_JAVASCRIPT_FRAME,
     ),
 )
@@ -157,7 +166,8 @@ def language_of(path: str) -> Language | None:
 
 def family_of(language: str) -> str:
     """The name that languages share whose files import each other, like JavaScript and TypeScript."""
-    return LANGUAGES[language].family or language
+    known = LANGUAGES.get(language)
+    return (known.family if known else "") or language
 
 
 def is_stub(path: str) -> bool:

@@ -36,7 +36,7 @@ def telling_lines(path: str, text: str) -> frozenset[str]:
     Imports and licence headers are alike in files that have nothing else in common, and differ in copies.
     """
     language = language_of(path)
-    skipped = ("import ", "from ", language.comment if language else "#")
+    skipped = language.unremarkable if language else ("#",)
     stripped = (line.strip() for line in lines_of(text))
     kept = (squeezed(line) for line in stripped if not line.startswith(skipped))
     return frozenset(line for line in kept if len(line) >= TELLING_CHARACTERS)

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from repoformer.code.chunking import windows
+from repoformer.code.languages import family_of
 from repoformer.code.lines import lines_of
 from repoformer.code.records import Blank, Chunk, RankedChunk, RetrievedContext, SourceFile
 from repoformer.context.leaks import CopyFinder
@@ -23,7 +24,8 @@ class NextChunk:
     """The windows of one repository, indexed once and searched for each of its blanks.
 
     A hit is replaced by the window that follows it in its file (one stride further down), by itself at the file's end;
-    ``neighbour="same"`` keeps the hit. The hole's file and its copies are not searched (see ``context/leaks.py``).
+    ``neighbour="same"`` keeps the hit. The hole's file and its copies are not searched (see ``context/leaks.py``), nor
+    are files in a language that cannot import the hole's.
     """
 
     def __init__(
@@ -44,6 +46,9 @@ class NextChunk:
         self.strategy = f"next-chunk({scorer}, {window}/{stride}, {neighbour}, query {query_lines})"
         self._chunks = [chunk for file in ordered for chunk in windows(file.path, file.text, window, stride)]
         self._paths = [chunk.path for chunk in self._chunks]
+        families = np.array([family_of(file.language) for file in ordered], dtype=np.str_)
+        sizes = [len(range(*self._windows_of(file.path).indices(len(self._paths)))) for file in ordered]
+        self._of_family = {str(family): np.repeat(families == family, sizes) for family in set(families)}
         self._index = build_index(scorer, [chunk.text for chunk in self._chunks])
         self._copies = copies or CopyFinder(ordered)
 
@@ -73,7 +78,8 @@ class NextChunk:
 
     def _allowed(self, blank: Blank, first_line: int | None) -> Mask:
         """The windows that may be shown: the leak rule as a mask over all windows."""
-        allowed = np.ones(len(self._chunks), dtype=np.bool_)
+        nothing = np.zeros(len(self._chunks), dtype=np.bool_)
+        allowed = self._of_family.get(family_of(blank.language), nothing).copy()
         for path in self._copies.copies_of(blank.path, blank.left + blank.target + blank.right):
             allowed[self._windows_of(path)] = False
         own = self._windows_of(blank.path)

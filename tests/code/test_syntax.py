@@ -172,6 +172,7 @@ def test_a_sixth_language_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         grammar=("tree_sitter_javascript", "language"),
         imports="(import_statement source: (string (string_fragment) @module)) @statement",
         functions="(function_declaration body: (statement_block) @body) @function",
+        unremarkable=("import ", "//"),
         frame=("function _() {\n", "\n}\n"),
     )
     monkeypatch.setitem(LANGUAGES, entry.name, entry)

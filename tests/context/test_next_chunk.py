@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -144,3 +145,16 @@ def test_a_repository_without_other_text_gives_no_context(files: list[SourceFile
 def test_the_strategy_says_how_it_searched() -> None:
     strategy = NextChunk([], window=50, stride=25, neighbour="same", scorer="bm25")
     assert strategy.strategy == "next-chunk(bm25, 50/25, same, query 20)"
+
+
+def test_only_files_that_can_import_each_other_are_searched() -> None:
+    names = {"a.py": "python", "b.js": "javascript", "c.ts": "typescript"}
+    strategy = NextChunk([SourceFile(path, f"shared words of {path}\n", names[path]) for path in names])
+
+    def found(path: str, language: str) -> list[str]:
+        blank = dataclasses.replace(blank_in(path, "shared words of mine\nx\n", 1, 2), language=language)
+        return [one.chunk.path for one in strategy.retrieve(blank).chunks]
+
+    assert found("x.py", "python") == ["a.py"]
+    assert found("x.tsx", "tsx") == ["b.js", "c.ts"]
+    assert found("x.java", "java") == []
