@@ -1,4 +1,4 @@
-"""``repoformer eval run | generate | score | report RECIPE``; around them ``ls``, ``build``, ``submit``, ``execute``."""
+"""``repoformer eval``: ``run``, ``generate``, ``score`` and ``report``; ``ls``, ``build``, ``submit``, ``execute``, ``compare``."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     submit.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a value of the recipe")
     submit.add_argument("--to", type=Path, required=True, metavar="FILE", help="JSON Lines file to write")
     execute.add_arguments(_command(steps, "execute", execute.SUMMARY))
+    comparison = _command(steps, "compare", "compare two finished evaluations, paired over the blanks of both")
+    comparison.add_argument("a", type=Path, metavar="A", help="folder of an evaluation")
+    comparison.add_argument("b", type=Path, metavar="B", help="folder of another")
+    comparison.add_argument("--out", type=Path, metavar="DIR", help="where the report goes (default: B/comparison)")
+    comparison.add_argument(
+        "--models", action="append", default=[], metavar="IN_A=IN_B",
+        help="models that belong together (default: those of the same name)",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _build(arguments)
     if arguments.step == "execute":
         return execute.run(arguments)
+    if arguments.step == "compare":
+        return _compare(arguments)
 
     from repoformer.config import load_recipe
 
@@ -101,6 +111,19 @@ def _build(arguments: argparse.Namespace) -> int:
     for line in built.lines():
         print(line)
     print(f"benchmark: {arguments.out}; evaluate on it with data={arguments.out}")
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from . import compare
+
+    pairs = dict(pair.partition("=")[::2] for pair in arguments.models)
+    comparison = compare.compare(arguments.a, arguments.b, pairs)
+    out = arguments.out or arguments.b / "comparison"
+    compare.write(comparison, out)
+    for remark in comparison["remarks"]:
+        print(f"note: {remark}")
+    print(f"comparison: {out / 'comparison.html'}")
     return 0
 
 

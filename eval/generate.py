@@ -89,7 +89,7 @@ def _is_done(one: Prepared, held: dict[str, Prediction], timed: Set[str]) -> boo
     prediction = held.get(one.blank.id)
     if prediction is None:
         return False
-    return prediction.decide_seconds is not None or one.blank.id not in timed
+    return prediction.decide_seconds is not None or one.blank.id not in timed or bool(prediction.refused)
 
 
 def merge_predictions(out: Path, model: str) -> None:

@@ -8,24 +8,16 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from repoformer.code.records import Kind
 from repoformer.config import Section
+from repoformer.inference.endpoint import EndpointSettings
 
 
-class Endpoint(Section):
-    """A server of OpenAI's completions protocol that completes in place of a model in this process."""
+class Endpoint(EndpointSettings):
+    """A served model that completes in place of one in this process."""
 
-    url: str = Field(pattern=r"^https?://")
-    """Up to and with ``/v1``."""
-    model: str
-    """The name under which the server knows the model."""
     tokenizer: str
-    """A folder or hub name: its tokenizer cuts the contexts to the budgets and names the fill-in-the-middle dialect."""
+    """A folder or hub name: its tokenizer cuts the contexts to the budgets."""
     preset: Literal["paper", "pocket"] = "paper"
     """Token budgets, the same with and without context."""
-    timeout: float = Field(default=60.0, gt=0)
-    """Seconds to wait for an answer."""
-    retries: int = Field(default=3, ge=0)
-    parallel: int = Field(default=4, ge=1)
-    """Requests under way at the same time."""
 
 
 class EvaluatedModel(Section):

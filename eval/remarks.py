@@ -39,6 +39,8 @@ def _on_data(summary: dict[str, Any]) -> Iterator[str]:
         yield f"Only {repositories} repositories: intervals over so few are too narrow."
     if n < FEW_BLANKS:
         yield f"Only {n} blanks: a difference has to be large to be seen."
+    for reason, count in data["source"]["set_aside"].items():
+        yield f"Set aside: {count} ({reason})."
     if data["source"]["public"]:
         yield from _on_benchmark(data)
     else:
@@ -59,8 +61,6 @@ def _on_data(summary: dict[str, Any]) -> Iterator[str]:
 def _on_benchmark(data: dict[str, Any]) -> Iterator[str]:
     source = data["source"]
     yield from (f"{source['name']}: {note}." for note in source["notes"])
-    for reason, count in source["set_aside"].items():
-        yield f"{source['name']}: {count} problems were set aside ({reason})."
     if data["query_holds_target"]:
         yield (
             f"For {data['query_holds_target']} blanks the given context was retrieved with the answer in the query: "

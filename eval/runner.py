@@ -12,7 +12,9 @@ out/report.html      the same to look at
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ def generate(recipe: EvalRecipe, shard: Shard = WHOLE) -> None:
     for entry in recipe.models:
         generator_of(recipe, entry, Source("", ""))  # a missing model is found before the work starts
     out = Path(recipe.out)
-    if shard is WHOLE and finished_shards(out):
+    if shard == WHOLE:
         _merge(recipe)
     write_run_record(shard.folder(out), recipe)
     prepared = retrieve(recipe, shard, group_size(recipe))
@@ -66,46 +68,76 @@ def score(recipe: EvalRecipe, workers: int = 1) -> None:
     """Step three: merge what shards left, and score the completions of all blanks that were chosen last."""
     out = Path(recipe.out)
     _merge(recipe)
-    asked = retrieved(out)
-    for entry in recipe.models:
-        predictions = list(_predictions(out, entry.name, asked).values())
+    asked, predictions = _completed(recipe)
+    for name, completed in predictions.items():
         source = asked.source
-        score_all(scores_path(out, entry.name), predictions, workers, source.postprocessing, source.metrics)
+        score_all(scores_path(out, name), list(completed.values()), workers, source.postprocessing, source.metrics)
 
 
 def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     """Step four: summary and page from predictions and scores; returns the summary."""
     out = Path(recipe.out)
     write_run_record(out, recipe)
-    asked = retrieved(out)
-    evaluated: dict[str, Evaluated] = {}
-    for entry in sorted(recipe.models, key=lambda entry: entry.gate is not None):
-        log, wanted = predictions_log(out, entry.name), {one.blank.id for one in asked.prepared}
-        evaluated[entry.name] = Evaluated(
-            entry.name,
-            log.facts(),
-            log.made_with(),
-            _predictions(out, entry.name, asked),
-            read_scores(scores_path(out, entry.name), wanted),
-            evaluated[entry.gate] if entry.gate else None,
-        )
-    ordered = [evaluated[entry.name] for entry in recipe.models]
-    summary = summarise(recipe, read_json(out / "run.json"), asked, ordered, notes)
+    asked, models = evaluated(recipe)
+    summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes)
     write_json(out / "summary.json", summary)
     write_text(out / "report.html", render(summary))
     return summary
 
 
+def evaluated(recipe: EvalRecipe) -> tuple[Retrieved, list[Evaluated]]:
+    """What was asked last and what every model of the recipe made of it, from files alone."""
+    out = Path(recipe.out)
+    asked, predictions = _completed(recipe)
+    wanted = {one.blank.id for one in asked.prepared}
+    models: dict[str, Evaluated] = {}
+    for entry in sorted(recipe.models, key=lambda entry: entry.gate is not None):
+        log = predictions_log(out, entry.name)
+        models[entry.name] = Evaluated(
+            entry.name,
+            log.facts(),
+            log.made_with(),
+            predictions[entry.name],
+            read_scores(scores_path(out, entry.name), wanted),
+            models[entry.gate] if entry.gate else None,
+        )
+    return asked, [models[entry.name] for entry in recipe.models]
+
+
 def _merge(recipe: EvalRecipe) -> None:
     """What shards left becomes one run; their folder is kept under another name, so that it is not merged again."""
     out = Path(recipe.out)
-    if not finished_shards(out):
+    shards = finished_shards(out)
+    if not shards:
         return
+    for entry in recipe.models:
+        for folder in shards:
+            _predictions(folder, entry.name, retrieved(folder))  # one that is not finished may still go on
     merge_contexts(out)
     for entry in recipe.models:
         merge_predictions(out, entry.name)
     earlier = len(list(out.glob("shards.merged-*")))
     os.replace(out / "shards", out / f"shards.merged-{earlier + 1}")
+
+
+def _completed(recipe: EvalRecipe) -> tuple[Retrieved, dict[str, dict[str, Prediction]]]:
+    """The blanks that were chosen last and every model's predictions for them, without those that one cannot be asked.
+
+    Models are compared on the same blanks, so a blank that one refuses is set aside for all, and counted.
+    """
+    asked = retrieved(Path(recipe.out))
+    predictions = {entry.name: _predictions(Path(recipe.out), entry.name, asked) for entry in recipe.models}
+    refused = {id: one.refused for by_id in predictions.values() for id, one in by_id.items() if one.refused}
+    if not refused:
+        return asked, predictions
+    kept = [one for one in asked.prepared if one.blank.id not in refused]
+    if not kept:
+        raise UserError(f"{recipe.out}: every blank is refused, the first: {next(iter(refused.values()))}")
+    set_aside = Counter(asked.source.set_aside) + Counter(refused.values())
+    asked = replace(asked, prepared=kept, source=replace(asked.source, set_aside=dict(set_aside)))
+    return asked, {
+        name: {id: one for id, one in by_id.items() if id not in refused} for name, by_id in predictions.items()
+    }
 
 
 def _predictions(out: Path, name: str, asked: Retrieved) -> dict[str, Prediction]:
@@ -115,6 +147,6 @@ def _predictions(out: Path, name: str, asked: Retrieved) -> dict[str, Prediction
     if len(predictions) < len(wanted):
         raise UserError(
             f"{log.path}: {len(wanted) - len(predictions)} of {len(wanted)} blanks have no prediction; "
-            "let `repoformer eval run` finish first"
+            "let `repoformer eval run`, or the shard's `eval generate`, finish first"
         )
     return predictions

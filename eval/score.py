@@ -17,10 +17,8 @@ from tqdm import tqdm
 from repoformer.code.records import NamedMetric, Prediction, Score
 from repoformer.code.storage import read_jsonl, write_jsonl
 from repoformer.errors import UserError
-from repoformer.metrics.catalogue import METRICS, POSTPROCESSING
+from repoformer.metrics.catalogue import AS_INSERTED, METRICS, POSTPROCESSING
 from repoformer.metrics.text import edit_similarity, exact_match
-
-from .sources import AS_INSERTED
 
 StartMethod = Literal["spawn", "fork"]
 

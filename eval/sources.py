@@ -16,11 +16,10 @@ from repoformer.code.records import Blank, Repository, RetrievedContext
 from repoformer.code.storage import files_hash
 from repoformer.errors import UserError
 from repoformer.inference.arms import Length
+from repoformer.metrics.catalogue import AS_INSERTED
 
 from .blanks import balanced_order, held_out_blanks, parts_of, repositories
 from .recipe import EvalRecipe, PublicBenchmark
-
-AS_INSERTED = "as-inserted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,8 @@ class Prediction:
     uncertainty_without: TokenUncertainty | None = None
     uncertainty_with: TokenUncertainty | None = None
     """None where the model does not tell its probabilities."""
+    refused: str = ""
+    """Why the model could not be asked at all; both texts are empty then, and no model is scored on this blank."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,11 @@ def _of_code(metric: Callable[[str, str, str], float]) -> Metric:
     return lambda completion, target, language: float(metric(completion, target, language))
 
 
+AS_INSERTED = "as-inserted"
+"""The post-processing of everything that is no published benchmark, see ``completion.py``."""
+
 POSTPROCESSING: Mapping[str, Postprocessing] = {
-    "as-inserted": _as_inserted,
+    AS_INSERTED: _as_inserted,
     "non-blank-lines": compared_non_blank_lines,
     "released-function-body": compared_function_bodies,
     "first-statement": compared_statement,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -31,9 +32,20 @@ def test_of_a_function_the_body_counts() -> None:
     assert found.es_with == pytest.approx(1 - 1 / 8)
 
 
-def test_processes_write_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+@pytest.mark.parametrize("metrics", [(), ("em_repocoder", "es_fuzz_ratio", "identifier_f1")])
+def test_processes_write_the_same_bytes(
+    tmp_path: Path, start: Literal["spawn", "fork"], metrics: tuple[str, ...]
+) -> None:
     made = [prediction(f"x{number} = {number}", f"x = {number}", "pass") for number in range(150)]
-    alone = score_all(tmp_path / "one.jsonl", made, workers=1)
-    together = score_all(tmp_path / "two.jsonl", made[::-1], workers=2)
+    alone = score_all(tmp_path / "one.jsonl", made, 1, metrics=metrics)
+    together = score_all(tmp_path / "two.jsonl", made[::-1], 2, metrics=metrics, start=start)
     assert alone == together == read_jsonl(Score, tmp_path / "two.jsonl")
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+
+
+def test_named_metrics_are_those_of_the_catalogue_after_the_same_cut() -> None:
+    found = score(prediction("x = 1", "\nx = 1\ny = 2", "x = 2"), "non-blank-lines", ("em_repocoder", "es_fuzz_ratio"))
+    assert [one.name for one in found.named] == ["em_repocoder", "es_fuzz_ratio"]
+    assert (found.named[0].without, found.named[0].with_context) == (1, 0)
+    assert found.named[1].with_context == pytest.approx(0.8)

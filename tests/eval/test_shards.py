@@ -50,6 +50,18 @@ def test_scoring_waits_for_every_shard(recipe_with: Callable[..., EvalRecipe]) -
         runner.score(recipe)
 
 
+def test_an_unfinished_shard_is_not_merged_and_can_go_on(recipe_with: Callable[..., EvalRecipe]) -> None:
+    recipe = recipe_with(limit=8, latency_blanks=0)
+    for number in range(2):
+        runner.generate(recipe, Shard(number, 2))
+    path = Shard(1, 2).folder(Path(recipe.out)) / "predictions" / "deciding.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(UserError, match=r"deciding\.jsonl: 1 of 4 blanks have no prediction"):
+        runner.score(recipe)
+    runner.generate(recipe, Shard(1, 2))
+    runner.score(recipe)
+
+
 def test_a_launcher_tells_each_process_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Shard.of_launcher() == Shard(0, 1)
     monkeypatch.setenv("RANK", "2")

@@ -11,7 +11,7 @@ import torch
 
 from repoformer.code.records import Blank, Chunk
 from repoformer.errors import UserError
-from repoformer.inference.arms import ArmRequest, Arms, complete_arms, time_arms
+from repoformer.inference.arms import ArmRequest, Arms, Length, complete_arms, time_arms
 from repoformer.inference.stopping import TokenText, stop_for
 from repoformer.models.loading import LoadedModel
 from repoformer.prompt.builder import PromptBuilder
@@ -178,3 +178,35 @@ def test_results_are_plain_records(loaded: LoadedModel, requests: list[ArmReques
     assert isinstance(arms, Arms)
     assert isinstance(arms.p_retrieve, float)
     assert isinstance(arms.greedy, bool)
+
+
+def test_a_benchmarks_limit_holds_where_it_is_the_smaller_one(loaded: LoadedModel) -> None:
+    own = loaded.builder()
+    for limit in (5, 10_000):
+        budgets = Length(limit).builder(own).budgets
+        for kind in ("line", "function"):
+            assert budgets.generated(kind) == min(limit, own.budgets.generated(kind))
+        assert (budgets.left, budgets.right, budgets.cross_file) == (384, 128, 256)
+
+
+def test_to_the_limit_goes_on_behind_the_targets_lines(loaded: LoadedModel, shortened: list[ArmRequest]) -> None:
+    builder = loaded.builder()
+    text = TokenText(builder)
+    (newline,) = builder.encode("\n")
+    blank = shortened[0].blank
+    assert not Length().stop(builder, text, blank).take(newline)
+    assert Length(to_the_limit=True).stop(builder, text, blank).take(newline)
+
+
+def test_uncertainty_has_one_entry_per_token(loaded: LoadedModel, requests: list[ArmRequest]) -> None:
+    plain, told = (
+        complete_arms(loaded, requests[:3], length=Length(6), uncertainty=uncertainty, progress=False)
+        for uncertainty in (False, True)
+    )
+    for one, other in zip(plain, told, strict=True):
+        assert (one.text_without, one.text_with) == (other.text_without, other.text_with)
+        assert one.uncertainty_without is None
+        assert other.uncertainty_without is not None
+        log_probabilities, entropies = other.uncertainty_without.log_probabilities, other.uncertainty_without.entropies
+        assert len(log_probabilities) == len(entropies) <= 6
+        assert all(value <= 0 for value in log_probabilities)
