@@ -85,7 +85,7 @@ class Architecture:
     def layer_parameters(self) -> int:
         """Number of parameters of one layer."""
         one, two = (sum(parameter.numel() for parameter in self.build(layers).parameters()) for layers in (1, 2))
-        return two - one
+        return int(two - one)
 
     @property
     def layers(self) -> int:

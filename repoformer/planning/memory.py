@@ -58,7 +58,7 @@ class Memory:
     @property
     def total(self) -> float:
         """All of it."""
-        return sum(getattr(self, field.name) for field in fields(self))
+        return float(sum(getattr(self, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

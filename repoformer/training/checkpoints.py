@@ -26,6 +26,8 @@ class Progress:
     step: int
     settings: dict[str, Any]
     """The recipe's values that decide the outcome, and the data's fingerprint."""
+    layout: str = "whole"
+    """How it is cut up, see :func:`repoformer.training.processes.layout`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,15 @@ def check_same(before: dict[str, Any], now: dict[str, Any], out: Path) -> None:
     if changed:
         differences = ", ".join(f"{key} was {before.get(key)!r}, is now {now.get(key)!r}" for key in changed)
         raise UserError(f"{out}: holds a run with other settings ({differences}); choose another out=DIR or delete it")
+
+
+def check_layout(progress: Progress, now: str, out: Path) -> None:
+    """Refuse a checkpoint whose parts are those of another number of processes, or of another way of sharding."""
+    if progress.layout != now:
+        raise UserError(
+            f"{out}: its checkpoint of step {progress.step} is {progress.layout}, this launch is {now}; launch it as "
+            "before, or choose another out=DIR"
+        )
 
 
 def keep_names_plain(accelerator: Accelerator) -> None:

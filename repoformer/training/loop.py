@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import format_exc
@@ -18,17 +17,19 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
+from accelerate.utils import broadcast_object_list
 from tqdm import tqdm
 
 from repoformer.code.storage import read_json, write_json
 from repoformer.config import write_run_record
-from repoformer.errors import UserError
-from repoformer.training.checkpoints import Checkpoints, Progress, check_same, keep_names_plain
+from repoformer.training.checkpoints import Checkpoints, Progress, check_layout, check_same, keep_names_plain
 from repoformer.training.examples import fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
+from repoformer.training.lora import FOLDER as ADAPTERS
+from repoformer.training.lora import merged, save_adapters
 from repoformer.training.order import DataOrder
 from repoformer.training.packed_attention import attending_packed
+from repoformer.training.processes import layout, start_processes
 from repoformer.training.recipe import TrainRecipe
 from repoformer.training.start import Start, start_from
 from repoformer.training.step import Stepper, build_optimizer
@@ -59,7 +60,7 @@ def train(recipe: TrainRecipe) -> TrainResult:
         return finished
 
     # Processes
-    accelerator = _start_processes(recipe)
+    accelerator = start_processes(recipe)
     main = accelerator.is_main_process
 
     # Model, data
@@ -103,7 +104,7 @@ def train(recipe: TrainRecipe) -> TrainResult:
             bar.update()
             stopped = _agreed(accelerator, requests.reason())
             if stopped or step % recipe.save_every == 0 or _validates(step, order, recipe):
-                checkpoints.save(accelerator, Progress(step, settings))
+                checkpoints.save(accelerator, Progress(step, settings, layout(accelerator)))
         requests.honour()
     tracker.close()
 
@@ -119,39 +120,6 @@ def train(recipe: TrainRecipe) -> TrainResult:
         write_json(recipe.out / FINISHED, {"settings": settings, "step": step, "validation": result.validation})
     accelerator.end_training()
     return result
-
-
-def _start_processes(recipe: TrainRecipe) -> Accelerator:
-    """The accelerator, if the processes that it sees are those that were launched and asked for.
-
-    Launchers fall back to one process, or to many that do not know of each other, without a word.
-    """
-    launched = int(os.environ.get("WORLD_SIZE", "1"))
-    share = recipe.micro_batch * launched
-    if recipe.batch % share:
-        raise UserError(
-            f"batch={recipe.batch} is not a multiple of {launched} processes times micro_batch={recipe.micro_batch}; "
-            f"nearest is batch={max(1, round(recipe.batch / share)) * share}"
-        )
-    # accelerate knows the option by its old name only.
-    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated", category=FutureWarning)
-    accelerator = Accelerator(
-        mixed_precision="bf16" if recipe.precision == "bfloat16" else "no",
-        gradient_accumulation_steps=recipe.batch // share,
-        # The causal mask that some models keep as a buffer is the same everywhere: not worth sending at each step.
-        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False, gradient_as_bucket_view=True)],
-    )
-    seen = accelerator.num_processes
-    if seen != launched:
-        raise UserError(
-            f"launched with WORLD_SIZE={launched}, but accelerate sees {seen} process(es); without GPUs launch with "
-            "ACCELERATE_USE_CPU=true and --multi_gpu"
-        )
-    if recipe.processes not in (None, seen):
-        raise UserError(
-            f"processes={recipe.processes} in the recipe, but there are {seen}; launch as many, or set processes={seen}"
-        )
-    return accelerator
 
 
 def _finished(out: Path, settings: dict[str, Any]) -> TrainResult | None:
@@ -172,6 +140,7 @@ def _resume(accelerator: Accelerator, checkpoints: Checkpoints, settings: dict[s
     if progress is None:
         return 0
     check_same(progress.settings, settings, out)
+    check_layout(progress, layout(accelerator), out)
     checkpoints.load(accelerator, progress.step)
     _say(accelerator, f"going on from step {progress.step}")
     return int(progress.step)
@@ -221,8 +190,8 @@ def _export(
         checkpoints.load(accelerator, step)
     validation: Validation | None = _agreed(accelerator, saved_validation(recipe.out, step))
     gathered = accelerator.get_state_dict(loss_model)
-    weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
-    if accelerator.is_main_process:
+    if accelerator.is_main_process:  # where weights are sharded the others get none
+        weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
         settings = start.loaded.settings.model_copy(
             update={
                 "style": start.objective.style,
@@ -232,7 +201,13 @@ def _export(
             }
         )
         card = model_card(recipe, settings, step, validation)
-        export_model(start.model, weights, start.loaded.tokenizer, settings, card, recipe.out)
+        model = start.model
+        if start.adapted is not None:
+            save_adapters(start.adapted, weights, recipe.out / ADAPTERS)
+            base = start_from(recipe.model_copy(update={"lora": None})).model
+            model = merged(base, recipe.out / ADAPTERS)
+            weights = model.state_dict()
+        export_model(model, weights, start.loaded.tokenizer, settings, card, recipe.out)
     accelerator.wait_for_everyone()
     return validation
 

@@ -53,7 +53,7 @@ def add_adapters(model: Any, settings: LoraSettings, new_tokens: Sequence[int]) 
 def save_adapters(adapted: Any, weights: Mapping[str, Any], folder: Path) -> None:
     """Write the adapters as a folder that peft loads; ``weights`` are the adapted model's by name."""
     named = {f"base_model.model.{name}": weight for name, weight in weights.items()}
-    adapted.save_pretrained(folder, state_dict=named, safe_serialization=True)
+    adapted.save_pretrained(folder, state_dict=named, save_embedding_layers=False)
 
 
 def merged(base: Any, folder: Path) -> Any:

@@ -48,6 +48,7 @@ class LossModel(nn.Module):
         super().__init__()
         self.model = model
         self.retrieve_id = retrieve_id
+        self._no_split_modules = getattr(model, "_no_split_modules", None)  # what FSDP shards one by one
 
     def forward(self, batch: MicroBatch) -> TokenLosses:
         """The losses of one packed micro-batch; the model must be attending packed."""

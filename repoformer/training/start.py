@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 
 from repoformer.models.loading import LoadedModel, load_model
-from repoformer.models.selection_tokens import add_selection_tokens
+from repoformer.models.selection_tokens import SELECTION_TOKENS, add_selection_tokens
 from repoformer.prompt.builder import PromptBuilder
+from repoformer.seeding import stable_hash
+from repoformer.training.lora import add_adapters
 from repoformer.training.losses import LossModel, check_model
 from repoformer.training.objectives import OBJECTIVES, Objective
 from repoformer.training.recipe import TrainRecipe
@@ -28,6 +31,10 @@ class Start:
     objective: Objective
     builder: PromptBuilder
     verbalise: Verbaliser
+    vocabulary: int
+    """Number of token ids that the model has a row for."""
+    adapted: Any = None
+    """peft's view of the model, where adapters are trained."""
 
     @property
     def model(self) -> Any:
@@ -37,11 +44,6 @@ class Start:
     def loss_model(self) -> LossModel:
         """The model as one that returns losses."""
         return LossModel(self.model, self.builder.retrieve_id)
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of token ids that the model has a row for."""
-        return int(self.model.get_input_embeddings().weight.shape[0])
 
 
 def start_from(recipe: TrainRecipe) -> Start:
@@ -56,7 +58,13 @@ def start_from(recipe: TrainRecipe) -> Start:
         loaded.model.activation_checkpointing_enable()
     builder = loaded.builder(objective.style)
     verbalise = Verbaliser(objective, builder, recipe.label_threshold, recipe.train_end_token)
-    return Start(loaded, objective, builder, verbalise)
+    vocabulary = int(loaded.model.get_input_embeddings().weight.shape[0])
+    adapted = None
+    if recipe.lora is not None:
+        new = loaded.tokenizer.convert_tokens_to_ids(list(SELECTION_TOKENS)) if objective.decides else []
+        torch.manual_seed(stable_hash(recipe.seed, "adapters") % 2**63)
+        adapted = add_adapters(loaded.model, recipe.lora, new)
+    return Start(loaded, objective, builder, verbalise, vocabulary, adapted)
 
 
 def set_dropout(model: nn.Module, probability: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import DistributedType
 
 from repoformer.code.records import Example
 from repoformer.errors import UserError
@@ -102,16 +103,18 @@ class Stepper:
             batch = pack(members, recipe.positive_weight).to(accelerator.device)
             with accelerator.accumulate(self.loss_model):
                 generation, decision = loss_sums(self.loss_model(batch), batch)
+                sums.append(torch.stack([generation, decision]).detach())
+                if len(sums) == len(mine):  # before the last backward pass, because DeepSpeed makes the update in it
+                    every_sum = accelerator.gather(torch.stack(sums)).view(accelerator.num_processes, len(mine), 2)
+                    self._check_losses(number, every_sum, micro_batches)
                 accelerator.backward(scale * weights.loss(generation, decision))
-            sums.append(torch.stack([generation, decision]).detach())
         norm = float(accelerator.clip_grad_norm_(self.loss_model.parameters(), recipe.clip_norm))
-        every_sum = accelerator.gather(torch.stack(sums)).view(accelerator.num_processes, len(mine), 2).float()
-        self._check_finite(number, norm, every_sum, micro_batches)
+        self._check_gradient(number, norm, sequences)
         self.optimizer.step()
         self.optimizer.zero_grad()
 
         seconds = time.perf_counter() - started
-        generation_sum, decision_sum = every_sum.sum((0, 1)).tolist()
+        generation_sum, decision_sum = every_sum.float().sum((0, 1)).tolist()
         return StepReport(
             **weights.means(generation_sum, decision_sum)._asdict(),
             learning_rate=rate,
@@ -127,21 +130,29 @@ class Stepper:
         batch = [self.examples[place] for place in self.order.batch(number - 1)]
         return [self.verbalise(without_right_context(example, share, seed)) for example in batch]
 
-    def _check_finite(
-        self, number: int, norm: float, sums: torch.Tensor, micro_batches: Sequence[Sequence[TrainingSequence]]
+    def _check_losses(
+        self, number: int, sums: torch.Tensor, micro_batches: Sequence[Sequence[TrainingSequence]]
     ) -> None:
         """``sums`` is [processes, micro-batches of each, 2]; every process sees the same and raises the same."""
         finite = sums.isfinite().all(-1).transpose(0, 1).flatten().tolist()
-        if math.isfinite(norm) and all(finite):
-            return
-        culprits = [batch for batch, fine in zip(micro_batches, finite, strict=True) if not fine] or micro_batches
-        ids = [sequence.example for batch in culprits for sequence in batch]
-        what = "gradient" if all(finite) else "loss"
-        more = f" and {len(ids) - 16} more" if len(ids) > 16 else ""
-        raise UserError(
-            f"step {number}: the {what} is not finite, in {', '.join(ids[:16])}{more}; the update was not made: "
-            "lower learning_rate, or look at these examples"
-        )
+        culprits = [batch for batch, fine in zip(micro_batches, finite, strict=True) if not fine]
+        if culprits:
+            raise _not_finite(number, "loss", [sequence for batch in culprits for sequence in batch], "was not made")
+
+    def _check_gradient(self, number: int, norm: float, sequences: Sequence[TrainingSequence]) -> None:
+        if not math.isfinite(norm):
+            deepspeed = self.accelerator.distributed_type is DistributedType.DEEPSPEED
+            update = "was made, and goes with this run: its checkpoints are older" if deepspeed else "was not made"
+            raise _not_finite(number, "gradient", sequences, update)
+
+
+def _not_finite(number: int, what: str, sequences: Sequence[TrainingSequence], update: str) -> UserError:
+    ids = [sequence.example for sequence in sequences]
+    more = f" and {len(ids) - 16} more" if len(ids) > 16 else ""
+    return UserError(
+        f"step {number}: the {what} is not finite, in {', '.join(ids[:16])}{more}; the update {update}: "
+        "lower learning_rate, or look at these examples"
+    )
 
 
 def _padding(micro_batches: Sequence[Sequence[TrainingSequence]]) -> float:
