@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from repoformer.code.filters import Requirements, count_imports, unwanted
+from repoformer.code.filters import Requirements, compiled, count_imports, unwanted
 from repoformer.code.licences import licence_of, refusal
 from repoformer.code.reading import Reading
 from repoformer.code.records import Repository, SourceFile
@@ -67,7 +67,9 @@ def _collect(
         reason = refusal(licence, evidence, licences)
         if reason:
             return Collected(candidate.id, None, reason)
-    reading = _without(candidate.read(requirements.limits), lambda file: unwanted(file.path, file.text))
+    reading = candidate.read(requirements.limits)
+    outputs = compiled(reading.paths)
+    reading = _without(reading, lambda file: "compiled" if file.path in outputs else unwanted(file.path, file.text))
     reading = _without(reading, left_out)
     reason = count_imports(reading.files, reading.paths).refusal(requirements)
     if reason:

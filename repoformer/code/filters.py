@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from repoformer.code.languages import LANGUAGES, is_stub
+from repoformer.code.languages import LANGUAGES, is_stub, language_of
 from repoformer.code.lines import lines_of
 from repoformer.code.local_imports import LocalModules
 from repoformer.code.reading import MAX_FILE_BYTES, Limits
@@ -28,6 +28,7 @@ _MINIFIED_NAME = re.compile(r"[.-]min\.[cm]?js$")
 _GENERATED_NOTE = re.compile(
     r"@generated|do not (edit|modify)|auto(matically|[- ]?)\s*generated|generated automatically", re.I
 )
+_COMPILED = re.compile(r"""^Object\.defineProperty\(exports, ["']__esModule|^//# sourceMappingURL=""")
 _GENERATED_NOTE_LINES = 10
 _COMMENT_SIGNS = ("/*", "*", *{language.comment for language in LANGUAGES.values()})
 _LONGEST_LINE = 1000
@@ -48,9 +49,27 @@ def unwanted(path: str, text: str) -> str | None:
     lines = lines_of(text)
     if _GENERATED_NAME.search(path) or any(_is_generated_note(line) for line in lines[:_GENERATED_NOTE_LINES]):
         return "generated"
+    if any(_COMPILED.search(line) for line in (*lines[:_GENERATED_NOTE_LINES], *lines[-1:])):
+        return "compiled"
     if max(map(len, lines), default=0) > _LONGEST_LINE:
         return f"a line of more than {_LONGEST_LINE} characters"
     return None
+
+
+def compiled(paths: Iterable[str]) -> frozenset[str]:
+    """JavaScript files of which the repository holds the TypeScript source: one of the same name in a like folder.
+
+    Packages ship both, and what is compiled would show in the context what is to be written in the source.
+    """
+    files = [(path, PurePosixPath(path), language_of(path)) for path in paths if not is_stub(path)]
+    sources = {
+        (file.parent.name, file.stem) for _, file, known in files if known and known.name in ("typescript", "tsx")
+    }
+    return frozenset(
+        path
+        for path, file, known in files
+        if known and known.name == "javascript" and (file.parent.name, file.stem) in sources
+    )
 
 
 @dataclass(frozen=True, slots=True)
