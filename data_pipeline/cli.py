@@ -1,4 +1,4 @@
-"""``repoformer data run RECIPE`` and ``status DIR``. Only the standard library is imported until a command runs."""
+"""``repoformer data run | status``. Only the standard library is imported until a command runs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only these shards, counted from 0, of the --stage; the tasks of a batch system's array",
     )
     run_verb.set_defaults(verb=_run)
+    status_verb = verbs.add_parser("status", help="say what is done, what is missing, and how long that will take")
+    status_verb.add_argument("out", type=Path, metavar="DIR", help="the recipe's out")
+    status_verb.add_argument("--workers", type=int, default=1, metavar="N", help="processes that will work on the rest")
+    form = status_verb.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="for programs")
+    form.add_argument("--missing", metavar="STAGE", help="only the missing shards of a stage, as --array takes them")
+    status_verb.set_defaults(verb=_status)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,3 +68,16 @@ def _run(arguments: argparse.Namespace) -> None:
     run(recipe, arguments.workers, steps=steps, shards=arguments.shards)
     if "card" in steps:
         print(f"{Path(recipe.out, CARD)}: what the data are made of, and what was left out")
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    """Say how far a data set is."""
+    from .status import status
+
+    found = status(arguments.out)
+    if arguments.missing:
+        print(found.missing(arguments.missing))
+    elif arguments.json:
+        print(found.json())
+    else:
+        print("\n".join(found.lines(max(1, arguments.workers))))
