@@ -1,4 +1,4 @@
-"""``repoformer eval``: ``run``, ``generate``, ``score`` and ``report``; ``ls``, ``build``, ``submit``, ``execute``, ``compare``."""
+"""``repoformer eval``: its three steps, ``ls``, ``build``, ``submit``, ``execute`` and ``compare``."""
 
 from __future__ import annotations
 
