@@ -8,7 +8,7 @@ import httpx
 from huggingface_hub import CommitOperationAdd, HfApi, get_token
 from huggingface_hub.constants import HF_HUB_OFFLINE
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from repoformer.errors import UserError
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from repoformer.code.storage import write_text
 from repoformer.errors import UserError
 from repoformer.training.recipe import TrainRecipe
@@ -68,8 +70,7 @@ def _keep_lines_until(path: Path, step: int) -> None:
 def _wandb_histogram(counts: Sequence[int]) -> Any:
     import wandb
 
-    edges = [place / len(counts) for place in range(len(counts) + 1)]
-    return wandb.Histogram(np_histogram=(list(counts), edges))
+    return wandb.Histogram(np_histogram=(np.asarray(counts), np.linspace(0, 1, len(counts) + 1)))
 
 
 def _start_wandb(recipe: TrainRecipe) -> Any:
