@@ -69,11 +69,11 @@ def quickstart(recipe: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
     An override may reach into a recipe that this one names: ``data.sample.chunks_per_repository=40``.
     """
+    import torch
+
     from repoformer.data_pipeline.runner import run as make_data
     from repoformer.eval.runner import run as evaluate
     from repoformer.training.loop import train
-
-    import torch
 
     started = time.perf_counter()
     plan = read_plan(recipe, overrides)
