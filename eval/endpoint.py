@@ -109,11 +109,17 @@ class EndpointGenerator:
     def _text(self, blank: Blank, chunks: Sequence[Chunk]) -> str:
         ready = self._ready
         prompt = ready.prompts.prompt(blank, chunks)
-        request = Request(prompt, ready.builder.budgets.generated(blank.kind), (ready.prompts.dialect.end,))
+        request = Request(prompt, ready.builder.budgets.generated(blank.kind), self._stop(blank))
         try:
             return ready.prompts.completion(ready.endpoint.complete(request))
         except NoCompletion as error:
             raise UserError(f"blank {blank.id}: {self._endpoint.url} did not complete it: {error}; run again") from None
+
+    def _stop(self, blank: Blank) -> tuple[str, ...]:
+        """The end token and, for one whole line, the newline; other lengths cannot be told to a server."""
+        end = self._ready.prompts.dialect.end
+        one_line = blank.kind != "function" and "\n" not in blank.target and not self._length.to_the_limit
+        return (end, "\n") if one_line else (end,)
 
     def _prediction(
         self,
