@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 PYTHON ?= python3
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint types unit clean
+.PHONY: quickstart test lint types unit test-slurm clean
 
 python := .venv/bin/python
 # -P keeps the working directory out of sys.path: the installed package is what runs.
@@ -28,6 +28,12 @@ types: .venv/package .venv/dev
 
 unit: .venv/package .venv/dev
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 WANDB_MODE=offline $(run) -m pytest
+
+# The batch scripts on a real SLURM of this machine alone. Needs root; installs Debian's where there is none.
+test-slurm: .venv/package .venv/dev
+	{ command -v slurmctld && command -v slurmd && command -v munged; } >/dev/null || { apt-get update && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends slurm-wlm munge; }
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 WANDB_MODE=offline $(run) -m pytest -rP tests/slurm/real_slurm.py
 
 .venv/environment: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; make quickstart PYTHON=python3.11") if sys.version_info < (3, 11) else None'

@@ -9,4 +9,5 @@ export LAUNCH_CONFIG=recipes/accelerate/ddp.yaml      # `repoformer plan RECIPE`
 export HF_HUB_OFFLINE=1                               # download them before, on a node that has
 export WANDB_MODE=offline
 export OMP_NUM_THREADS=8
+# export MAIN_ADDRESS=...                             # where processes meet; default: the first node's name
 # export NCCL_SOCKET_IFNAME=ib0                       # the interface between nodes, where NCCL chooses wrongly

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedDataParallelKwargs, DistributedType, InitProcessGroupKwargs
-from transformers.integrations import unset_hf_deepspeed_config
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
 from repoformer.errors import UserError
 from repoformer.training.recipe import TrainRecipe

@@ -120,7 +120,7 @@ def test_the_directives_stand_before_the_first_command() -> None:
 def test_the_settings_that_come_along_are_all_that_scripts_read() -> None:
     offered = set(re.findall(r"export (\w+)=", (ROOT / "slurm" / "env.example.sh").read_text()))
     read = set(re.findall(r"\$\{?([A-Z_]+)", "".join(script.read_text() for script in SCRIPTS)))
-    own = {"RECIPE", "OUT", "MAIN_ADDRESS", "MAIN_PORT", "PROCESSES", "SHARDS", "REPOFORMER_ENV"}
+    own = {"RECIPE", "OUT", "MAIN_PORT", "PROCESSES", "SHARDS", "REPOFORMER_ENV"}
     assert {name for name in read if not name.startswith("SLURM_")} - own <= offered
 
 
