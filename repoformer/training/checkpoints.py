@@ -63,8 +63,8 @@ class Checkpoints:
             return
         aside = self.folder / f".{path.name}.tmp"
         if accelerator.is_main_process:
-            shutil.rmtree(aside, ignore_errors=True)
-            shutil.rmtree(path, ignore_errors=True)
+            for left in [*self.folder.glob(".step-*.tmp"), path]:  # by saves that were killed, at whatever step
+                shutil.rmtree(left, ignore_errors=True)
         accelerator.wait_for_everyone()
         try:
             self._all_or_none(accelerator, path, lambda: accelerator.save_state(str(aside)))
@@ -96,7 +96,7 @@ class Checkpoints:
         if failures:
             newest = self.newest()
             stands = f"that of step {newest.step} stands" if newest else "there is none before it"
-            free = shutil.disk_usage(self.folder).free // 2**20
+            free = shutil.disk_usage(self.folder.parent).free // 2**20
             raise UserError(
                 f"{path}: this checkpoint could not be written, {stands} ({failures[0]}; {free} MiB free); "
                 "free some space and run the same again"

@@ -80,8 +80,10 @@ def test_a_save_that_fails_leaves_the_newest_alone(
 
 
 def test_what_a_killed_save_left_is_no_checkpoint(checkpoints: Checkpoints, accelerator: Accelerator) -> None:
-    (checkpoints.folder / ".step-00000001.tmp").mkdir(parents=True)
-    (checkpoints.folder / ".step-00000001.tmp" / "model.safetensors").write_bytes(b"half")
+    for step in (1, 7):
+        aside = checkpoints.folder / f".step-{step:08d}.tmp"
+        aside.mkdir(parents=True)
+        (aside / "model.safetensors").write_bytes(b"half")
     assert checkpoints.newest() is None
     checkpoints.save(accelerator, Progress(1, {}))
     assert names(checkpoints) == ["step-00000001"]

@@ -94,7 +94,7 @@ def test_a_file_system_without_space_left(make_recipe: Any, tmp_path: Path) -> N
     straight, full = (make_recipe(out=str(tmp_path / name)) for name in ("straight", "full"))
     train(straight)
     command = [*NAMESPACE, sys.executable, "-P", "-c", IN_THE_NAMESPACE, full.model_dump_json(), str(tmp_path / "copy")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0, ended.stderr
     error, kept, finished = [line for line in ended.stdout.splitlines() if line.startswith(("/", "['", "T"))]
     assert "step-00000004: this checkpoint could not be written, that of step 3 stands" in error

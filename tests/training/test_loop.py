@@ -117,7 +117,7 @@ def test_kill_9_loses_nothing(make_recipe: Any, tmp_path: Path) -> None:
         "loop.train(recipe.TrainRecipe.model_validate_json(sys.argv[1]))\n"
     )
     environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    ended = subprocess.run([sys.executable, "-P", "-c", script, killed.model_dump_json()], env=environment, timeout=120)
+    ended = subprocess.run([sys.executable, "-P", "-c", script, killed.model_dump_json()], env=environment, timeout=600)
     assert ended.returncode == -signal.SIGKILL
     assert len(losses(killed.out)) == 3, "the fourth step was taken but not yet noted"
     train(killed)
