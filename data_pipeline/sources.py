@@ -53,12 +53,15 @@ class InstalledSource(Section):
     include: list[str] = []
     """Names of distributions; empty takes all."""
     exclude: list[str] = []
+    needed_by: str | None = None
+    """Only what this distribution needs to run, directly or not, so that the result is the same whatever else is
+    installed; null takes all."""
     site_packages: list[str] = []
     """Folders to look into instead of this environment's."""
 
     def candidates(self) -> Sequence[Candidate]:
         """The distributions."""
-        return installed_candidates(self.include, self.exclude, self.site_packages)
+        return installed_candidates(self.include, self.exclude, self.site_packages, self.needed_by)
 
 
 class GuardedSource(LicensedSource):

@@ -31,10 +31,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of a pipe went away: nothing to say, and nobody to say it to
         return 141
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
-            print(f"repoformer: {error}; free some space or choose another folder and run again", file=sys.stderr)
-            return 2
-        raise
+        if error.errno not in _ADVICE:
+            raise
+        print(printable(f"repoformer: {error}; {_ADVICE[error.errno]}"), file=sys.stderr)
+        return 2
+
+
+_ANOTHER_FOLDER = "choose another folder and run again"
+_ADVICE = {
+    errno.ENOSPC: "free some space and run again",
+    errno.EDQUOT: "free some space and run again",
+    errno.EACCES: _ANOTHER_FOLDER,
+    errno.EPERM: _ANOTHER_FOLDER,
+    errno.EROFS: _ANOTHER_FOLDER,
+    errno.EEXIST: _ANOTHER_FOLDER,
+    errno.ENOTDIR: _ANOTHER_FOLDER,
+    errno.EISDIR: _ANOTHER_FOLDER,
+    errno.ENAMETOOLONG: _ANOTHER_FOLDER,
+}
+"""What a person can do about an operating system's error; others are ours, and show their traceback."""
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -77,7 +77,7 @@ def quickstart(recipe: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
     started = time.perf_counter()
     plan = read_plan(recipe, overrides)
-    cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = min(plan.data.shards, cores)
     # Two trainings run at the same time; threads that fight for cores are many times slower than one.
     threads = max(1, cores // 2)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
+from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 from repoformer.code.languages import language_of
@@ -65,9 +66,15 @@ class InstalledCandidate:
 
 
 def installed_candidates(
-    include: Sequence[str] = (), exclude: Sequence[str] = (), site_packages: Sequence[str] = ()
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    site_packages: Sequence[str] = (),
+    needed_by: str | None = None,
 ) -> list[InstalledCandidate]:
-    """The distributions of this environment (or in the given folders), by name; an empty ``include`` takes them all."""
+    """The distributions of this environment (or in the given folders), by name; an empty ``include`` takes them all.
+
+    ``needed_by`` keeps only what this distribution needs, directly or not: the same whatever else is installed.
+    """
     found: dict[NormalizedName, metadata.Distribution] = {}
     for distribution in metadata.distributions(path=list(site_packages) or sys.path):
         name = distribution.metadata["Name"]
@@ -77,8 +84,27 @@ def installed_candidates(
     missing = sorted(wanted - set(found))
     if missing:
         raise UserError(f"sources: distribution {missing[0]!r} is not installed; install it or take it out of include")
+    if needed_by is not None:
+        wanted &= _needed_by(canonicalize_name(needed_by), found)
     unwanted_names = {canonicalize_name(name) for name in exclude}
     return [InstalledCandidate(name, found[name]) for name in sorted(wanted - unwanted_names)]
+
+
+def _needed_by(name: NormalizedName, found: Mapping[NormalizedName, metadata.Distribution]) -> set[NormalizedName]:
+    """The closure of a distribution's requirements, by the markers that hold here; without itself."""
+    if name not in found:
+        raise UserError(f"sources: distribution {name!r} is not installed; install it or take needed_by out")
+    needed: set[tuple[NormalizedName, str]] = set()
+    pending = [(name, "")]
+    while pending:
+        one, extra = pending.pop()
+        if (one, extra) in needed or one not in found:
+            continue
+        needed.add((one, extra))
+        for requirement in map(Requirement, found[one].requires or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                pending += [(canonicalize_name(requirement.name), each) for each in ("", *requirement.extras)]
+    return {one for one, _ in needed} - {name}
 
 
 def _is_inside(file: PurePosixPath) -> bool:
