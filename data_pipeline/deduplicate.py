@@ -124,7 +124,7 @@ class _Originals:
             lines[other.repository] += one.lines
         for name, count in lines.most_common():
             place = self._places.get(name)
-            if place is not None and count >= SHARED_SHARE * min(whole.lines, self._sizes[place]):
+            if place is not None and count >= SHARED_SHARE * min(whole.lines, float(self._sizes[place])):
                 return name
         return None
 
