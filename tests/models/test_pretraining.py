@@ -116,25 +116,21 @@ def test_a_broken_token_file_is_named(tmp_path):
 @pytest.mark.parametrize("length", [64, 256, 1024])
 def test_rows_are_full(prepared, builder, kind, length):
     only = Mixture(**{name: float(name == kind) for name in Mixture.model_fields})
-    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, only, seed=0)
-    assert rows.batch(3, Phase(until=1.0, length=length, rows=4)).shape == (4, length)
+    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, seed=0)
+    assert rows.batch(3, Phase(until=1.0, length=length, rows=4, mixture=only)).shape == (4, length)
 
 
 def test_a_step_draws_the_same_rows_again(prepared, builder):
-    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, Mixture(), seed=0)
+    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, seed=0)
     phase = Phase(until=1.0, length=128, rows=3)
     assert (rows.batch(7, phase) == rows.batch(7, phase)).all()
     assert (rows.batch(7, phase) != rows.batch(8, phase)).any()
 
 
 def test_an_infill_row_ends_its_target_with_the_end_token(prepared, builder):
-    rows = RowMaker(
-        load_tokens(prepared / "data/tokens.npz"),
-        builder,
-        Mixture(plain=0, infill=0, infill_with_context=1, copies=0),
-        seed=0,
-    )
-    for row in rows.batch(0, Phase(until=1.0, length=1024, rows=4)).tolist():
+    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, seed=0)
+    only = Mixture(plain=0, infill=0, infill_with_context=1, copies=0)
+    for row in rows.batch(0, Phase(until=1.0, length=1024, rows=4, mixture=only)).tolist():
         assert row[0] == builder.prefix_id
         middle = row.index(builder.middle_id)
         assert builder.end_id in row[middle:]

@@ -56,12 +56,18 @@ class Mixture(Section):
     """Shares of the rows by what they start with; the rest of a row is filled with parts of plain files."""
 
     plain: float = Field(default=0.25, ge=0)
-    infill: float = Field(default=0.25, ge=0)
+    infill: float = Field(default=0.2, ge=0)
     """Fill-in-the-middle from the file alone."""
-    infill_with_context: float = Field(default=0.4, ge=0)
+    infill_with_context: float = Field(default=0.45, ge=0)
     """Fill-in-the-middle with cross-file context in the ``base`` prompt."""
     copies: float = Field(default=0.1, ge=0)
     """A span of code that comes again after some other code."""
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not any(self.model_dump().values()):
+            raise ValueError("mixture is empty; give at least one kind of rows a share")
+        return self
 
 
 class Phase(Section):
@@ -72,6 +78,7 @@ class Phase(Section):
     length: int = Field(ge=64)
     rows: int = Field(ge=1)
     """Sequences per optimiser step."""
+    mixture: Mixture = Mixture()
 
 
 class Optimiser(Section):
@@ -106,7 +113,6 @@ class PretrainRecipe(Section):
     """Number of optimiser steps. With both limits the one that is reached first counts."""
     model: Architecture = Architecture()
     documents: Documents = Documents()
-    mixture: Mixture = Mixture()
     target_weight: float = Field(default=3.0, gt=0)
     """Weight of a target token's loss; every other token has weight one."""
     phases: list[Phase] = Field(
@@ -131,8 +137,6 @@ class PretrainRecipe(Section):
         needed = COMPLETION["pocket"].prompt + COMPLETION["pocket"].new_tokens_function
         if self.model.positions < needed:
             raise ValueError(f"model.positions must be at least {needed}, what a pocket prompt and its completion need")
-        if not any(self.mixture.model_dump().values()):
-            raise ValueError("mixture is empty; give at least one kind of rows a share")
         return self
 
     def phase(self, progress: float) -> Phase:

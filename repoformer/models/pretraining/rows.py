@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from repoformer.models.pretraining.recipe import Mixture, Phase
+from repoformer.models.pretraining.recipe import Phase
 from repoformer.models.pretraining.token_file import BlankTokens, TokenFile
 from repoformer.prompt.budgets import COMPLETION
 from repoformer.prompt.builder import InFile, PromptBuilder
@@ -26,27 +26,23 @@ _TRIES = 8
 class RowMaker:
     """Draws the rows of optimiser steps."""
 
-    def __init__(self, tokens: TokenFile, builder: PromptBuilder, mixture: Mixture, seed: int) -> None:
+    def __init__(self, tokens: TokenFile, builder: PromptBuilder, seed: int) -> None:
         self._tokens = tokens
         self.builder = builder
         self._seed = seed
-        self._kinds = [
-            (self._plain, mixture.plain),
-            (self._infill, mixture.infill),
-            (self._infill_with_context, mixture.infill_with_context),
-            (self._copy, mixture.copies),
-        ]
         self._file_weights = np.cumsum(np.diff(tokens.files.ends, prepend=0))
 
     def batch(self, step: int, phase: Phase) -> npt.NDArray[np.int64]:
         """Token ids [rows, length] of one step."""
-        rows = [self._row(generator(self._seed, "row", step, row), phase.length) for row in range(phase.rows)]
+        rows = [self._row(generator(self._seed, "row", step, row), phase) for row in range(phase.rows)]
         return np.array(rows, dtype=np.int64)
 
-    def _row(self, rng: random.Random, length: int) -> list[int]:
-        kinds, shares = zip(*self._kinds, strict=True)
-        (kind,) = rng.choices(kinds, shares)
-        row = [*kind(rng, length)]
+    def _row(self, rng: random.Random, phase: Phase) -> list[int]:
+        mixture, length = phase.mixture, phase.length
+        kinds = (self._plain, self._infill, self._infill_with_context, self._copy)
+        shares = (mixture.plain, mixture.infill, mixture.infill_with_context, mixture.copies)
+        (document,) = rng.choices(kinds, shares)
+        row = [*document(rng, length)]
         while len(row) < length:
             row += self._plain(rng, max(length - len(row), _SHORTEST_FILLING))
         return row[:length]

@@ -85,7 +85,7 @@ def _trainer(out_dir: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
     held_out = read_parquet(HeldOut, data / "held_out.parquet")
     builder = _builder(tokenizer)
     model = new_model(recipe.model, tokenizer, recipe.seed)
-    rows = RowMaker(tokens, builder, recipe.mixture, recipe.seed)
+    rows = RowMaker(tokens, builder, recipe.seed)
     trainer = Trainer(model, rows, recipe, out_dir, config_hash(tokens.key, recipe.model))
     loaded = LoadedModel(model, tokenizer, SETTINGS, "pretraining")
     return tokenizer, trainer, lambda: measure(loaded, builder, held_out, recipe.probes.completed)
