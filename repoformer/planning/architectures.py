@@ -108,13 +108,8 @@ class Architecture:
 
         values = self.config.to_dict()
         # A list with an entry for each layer is made anew from the number of layers.
-        per_layer = [name for name, value in values.items() if isinstance(value, list) and len(value) == self.layers]
-        for name in per_layer:
-            del values[name]
-        config = type(self.config)(**values)
-        config.num_hidden_layers = layers
-        if per_layer:
-            config = type(config)(**{k: v for k, v in config.to_dict().items() if k not in per_layer})
+        kept = {name: value for name, value in values.items() if not _per_layer(value, self.layers)}
+        config = type(self.config)(**{**kept, "num_hidden_layers": layers})
         with torch.device(device):
             return AutoModelForCausalLM.from_config(config, dtype=dtype)
 
@@ -138,6 +133,10 @@ def architecture(name: str) -> Architecture:
     return Architecture(
         name, config.get_text_config(decoder=True), str(folder / "config.json"), _budgets(config, folder)
     )
+
+
+def _per_layer(value: Any, layers: int) -> bool:
+    return isinstance(value, list) and len(value) == layers
 
 
 def _budgets(config: Any, folder: Path | None) -> TrainingBudgets:
