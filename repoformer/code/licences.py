@@ -106,7 +106,7 @@ def refusal(licence: str | None, evidence: LicenceEvidence, allowed: Collection[
     """Why a repository with this licence may not be used; None when ``allowed`` grants its use."""
     if licence is None:
         seen = " ".join(evidence.declared.split())[:60] or ", ".join((*evidence.classifiers, *evidence.detected))
-        return f"unknown licence ({seen})" if seen else "no known licence"
+        return f"unknown licence ({seen.encode('utf-8', 'replace').decode()})" if seen else "no known licence"
     return None if is_allowed(licence, allowed) else f"licence {licence} is not allowed"
 
 

@@ -92,6 +92,7 @@ def read_each(paths: Iterable[str], load: Callable[[str], bytes]) -> Reading:
         language = language_of(path)
         assert language is not None, f"{path} is in no known language"
         try:
+            _check_name(path)
             files.append(SourceFile(path, _decode(load(path)), language.name))
         except SetAside as reason:
             dropped[str(reason)] += 1
@@ -110,6 +111,14 @@ def _load(root: Path, inside: Path, limits: Limits, path: str) -> bytes:
         return file.read_bytes()
     except OSError:
         raise SetAside("unreadable") from None
+
+
+def _check_name(path: str) -> None:
+    """File systems and archives hold any bytes as names; records, as JSON and Parquet, hold text."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SetAside("name is not UTF-8") from None
 
 
 def _decode(data: bytes) -> str:

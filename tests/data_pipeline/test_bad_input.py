@@ -107,6 +107,25 @@ def test_files_that_cannot_be_used_are_counted(tmp_path: Path, recipe_for: Recip
     }
 
 
+def test_names_of_any_bytes_are_no_end(tmp_path: Path, recipe_for: RecipeFor) -> None:
+    """Of files, repositories and licences, in sources that hold text only by convention."""
+    root = tmp_path / "repositories" / "name-\udcff"
+    root.mkdir(parents=True)
+    (root / "pyproject.toml").write_text(MIT)
+    for name in ("good.py", "bad-\udcff.py"):
+        (root / name).write_text("x = 1\n")
+    rows = [
+        {"repo_name": "a\ud800", "license": "MIT", "files": [{"filepath": "\ud800.py", "content": "x = 1\n"}]},
+        {"repo_name": "b", "license": "\ud800", "files": []},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sources = [{"kind": "folder", "path": str(root.parent)}, {"kind": "jsonl", "path": str(tmp_path / "rows.jsonl")}]
+    names, refused, dropped = run_collect(recipe_for(tmp_path / "out", sources=sources, filter=ANYTHING))
+    assert names == {"name-?"}
+    assert refused == {"a?": "0 usable files, at least 1 are needed", "b": "unknown licence (?)"}
+    assert dropped == {"name is not UTF-8": 2}
+
+
 def test_a_hundred_thousand_files_are_refused_before_they_are_read(tmp_path: Path, recipe_for: RecipeFor) -> None:
     """In an archive, since to make them on the disk would take longer than to refuse them."""
     folder = tmp_path / "archives"

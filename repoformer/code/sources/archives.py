@@ -22,7 +22,7 @@ from typing import Any
 
 from repoformer.code.licences import LicenceEvidence
 from repoformer.code.reading import Limits, Reading, SetAside
-from repoformer.code.sources.candidate import Refused, read_loaded, source_files
+from repoformer.code.sources.candidate import Refused, read_loaded, repository_name, source_files
 from repoformer.code.sources.licence_files import MAX_LICENCE_BYTES, evidence_in, tells_licence
 from repoformer.errors import UserError
 
@@ -140,7 +140,9 @@ def archive_candidates(place: Path, *, granted: str = "", guard: Guard = GUARD) 
     archives = [file for file in files if file.name.lower().endswith(SUFFIXES) and file.is_file()]
     if not archives:
         raise UserError(f"{place}: no archive ({', '.join(SUFFIXES)})")
-    return [ArchiveCandidate(_stem(file.name), file, granted=granted, guard=guard) for file in archives]
+    return [
+        ArchiveCandidate(_stem(repository_name(file.name)), file, granted=granted, guard=guard) for file in archives
+    ]
 
 
 def _stem(name: str) -> str:

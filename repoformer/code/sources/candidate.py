@@ -38,6 +38,11 @@ class Refused(Exception):
     """A candidate that cannot become a repository; the message is the reason."""
 
 
+def repository_name(name: str) -> str:
+    """A file's or a folder's name as text, whatever bytes it is made of."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def source_files(paths: Iterable[str], limits: Limits) -> list[str]:
     """Those of the paths that are source files of the project; too many of them refuse the candidate."""
     found = [path for path in paths if limits.wants(path) and in_the_project(path)]

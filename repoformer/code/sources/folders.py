@@ -8,7 +8,7 @@ from pathlib import Path
 
 from repoformer.code.licences import LicenceEvidence
 from repoformer.code.reading import Limits, Reading, read_files, source_paths
-from repoformer.code.sources.candidate import source_files
+from repoformer.code.sources.candidate import repository_name, source_files
 from repoformer.code.sources.git import head_of_checkout
 from repoformer.code.sources.licence_files import MAX_LICENCE_BYTES, evidence_in, tells_licence
 from repoformer.errors import UserError
@@ -46,7 +46,7 @@ def folder_candidates(directory: Path, *, each: bool = True, granted: str = "") 
     folders = folders_in(directory) if each else [directory]
     if not folders:
         raise UserError(f"{directory}: no folder in it; with `each: false` it is taken as one repository itself")
-    return [FolderCandidate(folder.resolve().name, folder, granted) for folder in folders]
+    return [FolderCandidate(repository_name(folder.resolve().name), folder, granted) for folder in folders]
 
 
 def folders_in(directory: Path) -> list[Path]:

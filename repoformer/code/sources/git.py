@@ -13,7 +13,7 @@ from pathlib import Path
 
 from repoformer.code.licences import LicenceEvidence
 from repoformer.code.reading import Limits, Reading, SetAside
-from repoformer.code.sources.candidate import Refused, read_loaded, source_files
+from repoformer.code.sources.candidate import Refused, read_loaded, repository_name, source_files
 from repoformer.code.sources.licence_files import MAX_LICENCE_BYTES, evidence_in, tells_licence
 from repoformer.errors import UserError
 
@@ -124,7 +124,8 @@ def git_candidates(
     if not found:
         hint = "with `each: false` it is taken as one itself" if each else "name a clone, bare or not"
         raise UserError(f"{directory}: no git repository in it; {hint}")
-    return [GitCandidate(place.resolve().name.removesuffix(".git"), place, revision, granted) for place in found]
+    names = [repository_name(place.resolve().name).removesuffix(".git") for place in found]
+    return [GitCandidate(name, place, revision, granted) for name, place in zip(names, found, strict=True)]
 
 
 def head_of_checkout(root: Path) -> str:

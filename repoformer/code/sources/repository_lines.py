@@ -17,7 +17,7 @@ from typing import Any
 
 from repoformer.code.licences import LicenceEvidence
 from repoformer.code.reading import Limits, Reading, SetAside
-from repoformer.code.sources.candidate import Refused, read_loaded, source_files
+from repoformer.code.sources.candidate import Refused, read_loaded, repository_name, source_files
 from repoformer.code.sources.file_rows import text_bytes
 from repoformer.errors import UserError
 
@@ -95,7 +95,7 @@ def _name(line: bytes) -> str | None:
         name = json.loads(match[1]) if match else _parsed(line).get("repo_name")
     except (Refused, ValueError):
         return None
-    return name if isinstance(name, str) and name else None
+    return repository_name(name) if isinstance(name, str) and name else None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
