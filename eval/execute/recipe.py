@@ -17,7 +17,7 @@ class RunLimits(Section):
     """What one run of a repository's tests may use, its children included."""
 
     seconds: float = Field(default=60.0, gt=0)
-    """Wall clock."""
+    """Processor time of all its processes together; four times that on the wall clock."""
     memory_mib: int = Field(default=2048, ge=64)
     """Of all processes together, files that they write included."""
     processes: int = Field(default=128, ge=4)

@@ -44,7 +44,7 @@ def run(recipe: ExecuteRecipe, workers: int = 1) -> dict[str, Any]:
     """
     require_containment()
     out = Path(recipe.evaluation)
-    predictions = {name: predictions_log(out, name).read() for name in _models(recipe, out)}
+    predictions = {name: _predictions(out, name) for name in _models(recipe, out)}
     sources = {repository.id: Path(repository.source) for repository in recipe.repositories}
     bodies = bodies_of(list(predictions.values()), sources, recipe.limit)
     write_run_record(out / "executions", recipe)
@@ -173,6 +173,11 @@ def _models(recipe: ExecuteRecipe, out: Path) -> list[str]:
             "let `repoformer eval run` write them first"
         )
     return list(recipe.models) or present
+
+
+def _predictions(out: Path, name: str) -> list[Prediction]:
+    """What the model completed; a blank that it refused has no completion to judge."""
+    return [prediction for prediction in predictions_log(out, name).read() if not prediction.refused]
 
 
 def _summary(

@@ -27,7 +27,7 @@ from .limits import Limits
 NOBODY = 65534
 """The host's unprivileged user that the code runs as when the host's root starts it."""
 _REPORT_BYTES = 16 << 20
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,11 @@ def _first_process(start: _Start, by_root: bool, status: Any) -> None:
         begun = time.monotonic()
         command = _start_command(start, by_root)
         outcome = _watch(command, start.limits, begun)
+        processor = _processor_time()
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)  # all that the command left behind; never this process itself
-        _tell(status, **outcome, seconds=time.monotonic() - begun, report=_report(start.report))
+        times = {"seconds": time.monotonic() - begun, "processor": processor}
+        _tell(status, **outcome, **times, report=_report(start.report))
     except OSError as error:
         _tell(status, state="broken", detail=str(error))
 
@@ -166,7 +168,7 @@ def _watch(command: int, limits: Limits, begun: float) -> dict[str, Any]:
         peak = max(peak, used)
         if used > limits.memory:
             return {"state": "memory", "peak": peak}
-        if time.monotonic() - begun > limits.seconds:
+        if _processor_time() > limits.seconds or time.monotonic() - begun > limits.wall_clock:
             return {"state": "timeout", "peak": peak}
         time.sleep(0.02)
 
@@ -187,6 +189,20 @@ def _memory_in_use() -> int:
         if name.isdigit() and name != "1":
             with contextlib.suppress(OSError):  # it may have ended by now
                 total += _private_memory(Path(f"/proc/{name}/status").read_text(encoding="utf-8", errors="replace"))
+    return total
+
+
+def _processor_time() -> float:
+    """Seconds of all processes, those that have ended included."""
+    reaped = os.times()
+    total = reaped.children_user + reaped.children_system
+    for name in os.listdir("/proc"):
+        if name.isdigit() and name != "1":
+            with contextlib.suppress(OSError):
+                values = (
+                    Path(f"/proc/{name}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+                )
+                total += sum(map(int, values[11:15])) / _TICKS  # its own and its ended children's, user and system
     return total
 
 

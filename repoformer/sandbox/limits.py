@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MIB = 1 << 20
+PATIENCE = 4
+"""How much more wall clock than processor time a run gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +14,7 @@ class Limits:
     """Of one run, its children included. Sizes are bytes; what a run exceeds is named in its outcome."""
 
     seconds: float = 60.0
-    """Wall clock."""
+    """Processor time of all processes together: a verdict must not depend on how busy the machine is."""
     memory: int = 2048 * MIB
     """Resident private and shared memory of all processes and the files they wrote, looked at ten to fifty times a
     second: a run may exceed it for that moment. One process may *reserve* four times as much address space."""
@@ -26,6 +28,11 @@ class Limits:
     """Per process."""
     output: int = 8 * MIB
     """Standard output and error together."""
+
+    @property
+    def wall_clock(self) -> float:
+        """Seconds after which even a run that waits is cut: a machine of its own would need a fraction of them."""
+        return PATIENCE * self.seconds
 
     @property
     def address_space(self) -> int:

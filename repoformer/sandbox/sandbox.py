@@ -71,6 +71,9 @@ class Outcome:
     code: int | None
     """Exit code, or minus the signal, where the command ended by itself."""
     seconds: float
+    """On the wall clock."""
+    processor: float
+    """Seconds of processor time, of all its processes."""
     peak: int
     """The most memory that was seen in use, in bytes."""
     output: str
@@ -101,7 +104,7 @@ class Sandbox:
                 os.close(writer)
             with container:
                 _send(container, message)
-                heard = _listen(container, status, self.limits.output, started + self.limits.seconds + _GRACE)
+                heard = _listen(container, status, self.limits.output, started + self.limits.wall_clock + _GRACE)
                 container.kill()  # the kernel ends everything in the container with it
         values = heard.values()
         state = heard.stopped or values.get("state", "broken")
@@ -109,6 +112,7 @@ class Sandbox:
             state=state,
             code=values.get("code") if state == "ended" else None,
             seconds=values.get("seconds", time.monotonic() - started),
+            processor=values.get("processor", 0.0),
             peak=values.get("peak", 0),
             output=heard.output() + (f"\n{values['detail']}" if "detail" in values else ""),
             report=values.get("report"),

@@ -56,7 +56,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--functions", type=int, default=6, help="of each repository")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for one run of a repository's tests")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="of processor time, for one run of a repository's tests"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--readable", nargs="*", default=[], help="folders that pip needs on this machine")
     arguments = parser.parse_args()

@@ -50,10 +50,10 @@ def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("outcome", "reason"),
     [
-        (Outcome("ended", 0, 0.1, 0, '["it has a network"]\n', None), "it has a network"),
-        (Outcome("broken", None, 0.1, 0, "unshare: Operation not permitted", None), "Operation not permitted"),
-        (Outcome("timeout", None, 0.1, 0, "", None), "the container ended with timeout"),
-        (Outcome("ended", 0, 0.1, 0, "nonsense", None), "the probe answered 'nonsense'"),
+        (Outcome("ended", 0, 0.1, 0.1, 0, '["it has a network"]\n', None), "it has a network"),
+        (Outcome("broken", None, 0.1, 0.1, 0, "unshare: Operation not permitted", None), "Operation not permitted"),
+        (Outcome("timeout", None, 0.1, 0.1, 0, "", None), "the container ended with timeout"),
+        (Outcome("ended", 0, 0.1, 0.1, 0, "nonsense", None), "the probe answered 'nonsense'"),
     ],
 )
 def test_what_the_probe_could_do_is_the_reason(monkeypatch: pytest.MonkeyPatch, outcome: Outcome, reason: str) -> None:

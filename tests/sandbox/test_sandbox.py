@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,18 @@ def wait_for(condition: object, seconds: float = 30.0) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def test_waiting_has_an_end() -> None:
+    limits = Limits(seconds=0.5)
+    waits = Sandbox(limits).run(Job(["sleep", "60"]))
+    assert waits.state == "timeout"
+    assert waits.seconds >= limits.wall_clock
+    assert Sandbox(limits).run(Job(["sleep", "1"])).succeeded
+
+
+def test_time_is_that_of_all_processes_those_that_have_ended_too() -> None:
+    burn = f"{sys.executable} -S -c 'import time\nwhile time.process_time() < 0.4: pass'"
+    job = Job(["sh", "-c", f"{burn} & {burn}; wait; {burn}"], readable=interpreter_folders())
+    assert 1.2 <= Sandbox(LIMITS).run(job).processor < 3
+    assert Sandbox(replace(LIMITS, seconds=1.0)).run(job).state == "timeout"

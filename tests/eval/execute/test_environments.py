@@ -44,7 +44,7 @@ class Recorded:
     """Stands in for the sandbox."""
 
     jobs: list[Job] = []
-    outcome = Outcome("ended", 0, 0.1, 0, "", None)
+    outcome = Outcome("ended", 0, 0.1, 0.1, 0, "", None)
 
     def __init__(self, limits: object) -> None:
         pass
@@ -83,7 +83,7 @@ def test_secrets_of_the_caller_are_not_passed_on(
 def test_a_failed_installation_is_the_users_to_hear_about(
     recorded: type[Recorded], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Recorded, "outcome", Outcome("ended", 1, 0.1, 0, "no matching\ndistribution", None))
+    monkeypatch.setattr(Recorded, "outcome", Outcome("ended", 1, 0.1, 0.1, 0, "no matching\ndistribution", None))
     with pytest.raises(
         UserError, match="owner/name: its install commands ended with ended, 1: no matching distribution"
     ):

@@ -19,7 +19,7 @@ from repoformer.eval.execute import runner
 
 SECRET = "a-secret-of-the-caller"
 MARK = "hostile-survivor"
-LIMITS = {"seconds": 4, "memory_mib": 128, "processes": 24, "disk_mib": 48, "file_mib": 16, "output_mib": 1}
+LIMITS = {"seconds": 2, "memory_mib": 128, "processes": 24, "disk_mib": 48, "file_mib": 16, "output_mib": 1}
 
 HOSTILE: dict[str, tuple[str, set[str]]] = {
     "fork bomb": ("while True:\n    try: os.fork()\n    except OSError: pass", {"timeout"}),

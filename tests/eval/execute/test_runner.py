@@ -30,7 +30,7 @@ def test_the_true_body_passes_a_wrong_one_fails_and_one_that_hangs_is_cut(
 ) -> None:
     double, halve = blanks["double"], blanks["halve"]
     recipe = evaluation([(double, WRONG, double.target), (halve, HANGS, halve.target)])
-    recipe = recipe.model_copy(update={"limits": recipe.limits.model_copy(update={"seconds": 3.0})})
+    recipe = recipe.model_copy(update={"limits": recipe.limits.model_copy(update={"seconds": 1.5})})
     summary = runner.run(recipe, workers=2)
     found = scores(recipe)
     assert (found[double.id].verdict_without, found[double.id].verdict_with) == ("failed", "passed")
