@@ -60,7 +60,7 @@ def _complete(
     size = recipe.label.batch
     if done * size < len(found):
         model = generator(recipe)
-        ordered = _by_cost(found, model)
+        ordered = by_cost(found, model)
         for start in range(done * size, len(ordered), size):
             started = time.perf_counter()
             completed = tuple(model.complete(ordered[start : start + size]))
@@ -69,7 +69,7 @@ def _complete(
     return {one.id: one for batch in log.batches for one in batch.completed}
 
 
-def _by_cost(found: Sequence[BlankInContext], model: Generator) -> list[BlankInContext]:
+def by_cost(found: Sequence[BlankInContext], model: Generator) -> list[BlankInContext]:
     """Blanks in an order in which neighbours take about as long: decoding first, which stops at the target's lines."""
 
     def cost(one: BlankInContext) -> tuple[bool, int, int, str]:

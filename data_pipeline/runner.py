@@ -49,6 +49,8 @@ def run(
     chosen = _chosen(recipe, shards, steps)
     with Workers(workers) as processes:
         _refuse_other_shards(recipe)
+        if shards is None:
+            _clear_leftovers(Path(recipe.out))
         if chosen[0].number == 0:  # of an array's tasks only one
             write_run_record(Path(recipe.out), recipe)
         for step in (step for step in STEPS if step in steps):
@@ -87,6 +89,12 @@ def _run_shard(task: _Task, advance: Advance) -> None:
     started = time.perf_counter()
     stats = task.stage.run_shard(task.shard, advance)
     finish(task.stage, task.shard, task.given, stats, stats.seconds + time.perf_counter() - started)
+
+
+def _clear_leftovers(out: Path) -> None:
+    """What a killed run has left half-written beside the stages; shards clear their own."""
+    for leftover in out.glob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
 
 
 def _refuse_unfinished(stages: Sequence[Stage], shards: Sequence[Shard]) -> None:

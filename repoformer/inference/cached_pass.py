@@ -22,12 +22,12 @@ class CachedPass:
     """
 
     def __init__(self, model: Any) -> None:
-        from transformers import DynamicCache
+        from repoformer.inference.growing_cache import growing_cache
 
         self.model = model
         self.next_logits: torch.Tensor = torch.empty(0)
         """[rows, vocabulary] float32: what follows the last token read."""
-        self._cache = DynamicCache(config=model.config)
+        self._cache = growing_cache(model.config)
         self._mask = torch.empty(0)
         """[rows, columns of the cache]: 1 for a token, 0 for padding."""
 
