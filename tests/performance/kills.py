@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 python tests/performance/kills.py RECIPE [section.key=value ...] [--kills 20] [--workers 2]
 
-The process group is sent SIGKILL, workers and all. Moments are drawn over the time that the undisturbed run took, start
-of Python included, and a run that ends before its kill counts too; so that every stage is hit, OUT is emptied whenever
-a run has come to its end. Compared are the bytes of every part and of the card. Exits with 1 where one differs.
+The process group is sent SIGKILL, workers and all, in each stage in turn: a random time after the stage before it was
+finished, within what the stage took when nobody disturbed it. Compared are the bytes of every part and of the card, and
+that nothing else lies about. Exits with 1 where something differs.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ def main() -> int:
             line = [sys.executable, "-P", "-m", "repoformer", "data", "run", arguments.recipe, *arguments.overrides]
             return [*line, f"out={out}", "--workers", str(arguments.workers)]
 
-        seconds = run(command(calm))
-        print(f"undisturbed: {seconds:.1f} s", flush=True)
+        run(command(calm))
+        print("undisturbed:", {stage: round(seconds_of(calm, stage), 1) for stage in STAGES}, flush=True)
         where: Counter[str] = Counter()
         while sum(where.values()) < arguments.kills:
-            if Path(killed, "data-card.json").is_file():
+            stage = STAGES[sum(where.values()) % len(STAGES)]
+            if reached(killed, stage) > 0:  # it is behind it: from the start
                 shutil.rmtree(killed)
-            if kill(command(killed), draw.uniform(0.1, 0.6) * seconds):
-                where[stage_of(killed)] += 1
-                print(f"kill {sum(where.values())}: in {stage_of(killed)}", flush=True)
+            if kill(command(killed), killed, stage, draw.uniform(0, seconds_of(calm, stage) / arguments.workers)):
+                where[stage] += 1
+                print(f"kill {sum(where.values())}: in {stage}", flush=True)
         run(command(killed))
         differing = compare(calm, killed)
     print(f"{arguments.kills} kills ({', '.join(f'{stage} {count}' for stage, count in where.items())}): ", end="")
@@ -58,31 +59,37 @@ def main() -> int:
     return 1 if differing else 0
 
 
-def run(command: Sequence[str]) -> float:
-    started = time.monotonic()
+def run(command: Sequence[str]) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.monotonic() - started
 
 
-def kill(command: Sequence[str], after: float) -> bool:
-    """Start a run and kill its processes after so many seconds; False where it had ended by itself."""
+def kill(command: Sequence[str], out: Path, stage: str, after: float) -> bool:
+    """Start a run and kill its processes so many seconds after it has reached a stage; False where it was over."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        process.wait(after)
-    except subprocess.TimeoutExpired:
+    while reached(out, stage) < 0 and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(after)
+    over = process.poll() is not None or reached(out, stage) > 0
+    if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return True
-    return False
+    process.wait()
+    return not over
 
 
-def stage_of(out: Path) -> str:
-    """The first stage that is not finished: where the kill hit."""
-    for stage in STAGES:
-        parts = sorted(Path(out, stage).glob("*.done.json"))
-        if not parts or len(parts) < int(parts[0].name.rpartition("-of-")[2].partition(".")[0]):
-            return stage
-    return "card"
+def reached(out: Path, stage: str) -> int:
+    """-1 before a stage (before OUT is there, for the first), 0 in it, 1 behind it."""
+    here = next((place for place, each in enumerate(STAGES) if not finished(out, each)), len(STAGES))
+    wanted = STAGES.index(stage)
+    return -1 if not out.is_dir() else (here > wanted) - (here < wanted)
+
+
+def finished(out: Path, stage: str) -> bool:
+    parts = sorted(Path(out, stage).glob("part-*.done.json"))
+    return bool(parts) and len(parts) == int(parts[0].name.rpartition("-of-")[2].partition(".")[0])
+
+
+def seconds_of(out: Path, stage: str) -> float:
+    return sum(json.loads(path.read_text())["seconds"] for path in Path(out, stage).glob("part-*.done.json"))
 
 
 def compare(calm: Path, killed: Path) -> list[str]:

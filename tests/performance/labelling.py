@@ -60,8 +60,8 @@ def main() -> int:
     gaps = [narrowest_gap(loaded, one, fast[one.blank.id], plain[one.blank.id]) for one in differing]
     untied = [gap for gap in gaps if gap > NEAR_TIE]
     print(
-        f"{len(some)} blanks: {rate:.2f} a second, plain {plain_rate:.2f}, ratio {rate / plain_rate:.1f}; labels equal: "
-        f"{1 - len(differing) / len(compared):.2%} of {len(compared)}, "
+        f"{len(some)} blanks: {rate:.2f} a second, plain {plain_rate:.2f}, ratio {rate / plain_rate:.1f}; "
+        f"labels equal: {1 - len(differing) / len(compared):.2%} of {len(compared)}, "
         f"{len(untied)} of {len(differing)} differences without a near tie"
     )
     return 0 if rate >= WANTED * plain_rate and not untied else 1
