@@ -36,8 +36,8 @@ STRATEGIES = {
     for strategy in (
         Strategy("ddp", False, False, False, deepspeed=False),
         Strategy("zero2", False, True, True, deepspeed=True),
-        Strategy("fsdp", True, True, True, deepspeed=False),
         Strategy("zero3", True, True, True, deepspeed=True),
+        Strategy("fsdp", True, True, True, deepspeed=False),
     )
 }
 

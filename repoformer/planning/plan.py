@@ -38,7 +38,7 @@ class Plan:
 
     @property
     def fitting(self) -> list[str]:
-        """Strategies that fit into memory, the fastest first; all of them where no memory was given."""
+        """Strategies that fit into memory, the first choice first; all of them where no memory was given."""
         return [name for name, needs in self.memory.items() if not self.gpu_memory or needs.total <= self.gpu_memory]
 
     @property
@@ -160,7 +160,7 @@ def _run(plan: Plan) -> list[str]:
         + ("" if plan.batch_comes_out else "  <- DOES NOT COME OUT"),
         f"examples  {examples.number:,} ({examples.origin})",
         f"steps     {run.steps:,}, {recipe.epochs:g} epochs, {most}{run.tokens / 1e9:.3g} B tokens",
-        f"hours     {hours}: {most}that, at {UTILISATION[1]:.0%} to {UTILISATION[0]:.0%} of their peak",
+        f"hours     {most}{hours} (at {UTILISATION[1]:.0%} to {UTILISATION[0]:.0%} of their peak)",
         f"host      {shape.parameters * 4 / GIB:.1f} GiB of main memory for each process while it loads the model",
     ]
 
