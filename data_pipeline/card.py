@@ -3,6 +3,8 @@
 OUT/data-card.json    for programs; holds no times, so runs compare
 OUT/data-card.html    for people, with the change of edit similarity after retrieval (the paper's figure 10)
 OUT/README.md         the data set's card as hubs show it; with it ``datasets.load_dataset(OUT)`` knows the splits
+
+``OUT/assemble/examples.json``, beside the examples, says whose token ids they hold and which budgets they were cut to.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from repoformer.code.storage import write_json, write_text
+from repoformer.models.example_encoding import ExampleEncoding, save_encoding
 
 from .assemble import SIDES
 from .card_page import card_page, card_text
 from .done import all_done
+from .generators import tokenizer_revision
 from .recipe import DataRecipe
 from .split import read_split
 from .stage import shards_of
@@ -36,6 +40,7 @@ def write_card(recipe: DataRecipe) -> None:
     labels = _labels(recipe, read_split(recipe).sides)
     card = _card(recipe, labels)
     out = Path(recipe.out)
+    save_encoding(out / "assemble", ExampleEncoding(preset=recipe.preset, tokenizer=tokenizer_revision(recipe)))
     gains = {kind: [pair[1] - pair[0] for pair in labels.pairs(kind=kind)] for kind in labels.values("kind")}
     write_text(out / "data-card.html", card_page(card, gains))
     write_text(out / "README.md", card_text(card))

@@ -150,6 +150,15 @@ def prompt_builder(recipe: DataRecipe) -> PromptBuilder:
     return PromptBuilder(tokenizer, dialect, COMPLETION[recipe.preset], "base")
 
 
+def tokenizer_revision(recipe: DataRecipe) -> str:
+    """A hash of how the tokenizer of ``label.model`` encodes text."""
+    from repoformer.models.fingerprint import tokenizer_hash
+    from repoformer.models.loading import load_tokenizer
+
+    tokenizer, _ = load_tokenizer(recipe.label.model, download=recipe.label.download)
+    return tokenizer_hash(tokenizer)
+
+
 def _request(one: BlankInContext) -> ArmRequest:
     from repoformer.inference.arms import ArmRequest
 

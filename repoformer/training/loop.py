@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from repoformer.code.storage import read_json, write_json
 from repoformer.config import write_run_record
+from repoformer.models.example_encoding import load_encoding
 from repoformer.training.checkpoints import Checkpoints, Progress, check_layout, check_same, keep_names_plain
 from repoformer.training.examples import fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
@@ -65,6 +66,11 @@ def train(recipe: TrainRecipe) -> TrainResult:
 
     # Model, data
     start = start_from(recipe)
+    encoding = load_encoding(recipe.data)
+    if encoding is not None:
+        encoding.check_tokenizer(start.loaded.tokenizer, recipe.data, recipe.model)
+    else:
+        _say(accelerator, f"{recipe.data}: does not say whose token ids its examples hold; they are taken as they are")
     fit = (start.verbalise, start.vocabulary, start.loaded.positions)
     examples = read_examples(recipe.data / "train", *fit)
     held_out = read_examples(recipe.data / "validation", *fit)
@@ -191,10 +197,12 @@ def _export(
     validation: Validation | None = _agreed(accelerator, saved_validation(recipe.out, step))
     gathered = accelerator.get_state_dict(loss_model)
     if accelerator.is_main_process:  # where weights are sharded the others get none
+        encoding = load_encoding(recipe.data)
         weights = {name.removeprefix("model."): weight for name, weight in gathered.items()}
         settings = start.loaded.settings.model_copy(
             update={
                 "style": start.objective.style,
+                "preset": encoding.preset if encoding else start.loaded.settings.preset,
                 "thresholds": validation.thresholds if validation else {},
                 "thresholds_from": threshold_origin(validation) if validation and validation.thresholds else "",
                 "labels": {"threshold": recipe.label_threshold, **label_recipe(recipe.data)},

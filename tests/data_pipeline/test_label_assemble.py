@@ -16,6 +16,8 @@ from repoformer.data_pipeline import runner
 from repoformer.data_pipeline.recipe import DataRecipe
 from repoformer.metrics.completion import postprocess
 from repoformer.metrics.text import edit_similarity
+from repoformer.models.example_encoding import ExampleEncoding, load_encoding
+from repoformer.models.fingerprint import tokenizer_hash
 from repoformer.prompt.budgets import TRAINING
 from repoformer.prompt.cross_file import cross_file_text
 
@@ -116,6 +118,11 @@ def test_the_examples_open_in_datasets(out: Path, examples: dict[str, Example], 
     rows = {row["id"]: row for side in files for row in loaded[side]}
     assert rows.keys() == examples.keys()
     assert all(tuple(row["left"]) == examples[identity].left for identity, row in rows.items())
+
+
+def test_beside_the_examples_stands_what_they_were_encoded_with(out: Path, tiny_tokenizer: Any) -> None:
+    encoding = load_encoding(out / "assemble")
+    assert encoding == ExampleEncoding(preset="pocket", tokenizer=tokenizer_hash(tiny_tokenizer))
 
 
 def test_the_card_counts_what_there_is(out: Path, labelled: list[LabeledBlank]) -> None:

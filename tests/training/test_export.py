@@ -12,6 +12,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from repoformer.code.storage import write_json
+from repoformer.models.example_encoding import ExampleEncoding, save_encoding
+from repoformer.models.fingerprint import tokenizer_hash
 from repoformer.models.loading import load_model
 from repoformer.models.settings import load_settings
 from repoformer.training import loop
@@ -70,6 +72,22 @@ def test_how_the_labels_were_made_goes_along(make_recipe: Any, data_folder: Path
     settings = load_settings(recipe.out)
     assert settings is not None
     assert settings.labels == {"threshold": 0.0, "label": {"model": "pocket"}, "retrieve": {"top": 3}}
+
+
+def test_the_preset_of_the_examples_goes_along_whatever_the_base_model_has_room_for(
+    make_recipe: Any, data_folder: Path, tmp_path: Path, tiny_model: Any, base_tokenizer: Any
+) -> None:
+    data, roomy = tmp_path / "data", tmp_path / "roomy"
+    shutil.copytree(data_folder, data)
+    save_encoding(data, ExampleEncoding(preset="pocket", tokenizer=tokenizer_hash(base_tokenizer)))
+    torch.manual_seed(0)
+    config = type(tiny_model.config)(**tiny_model.config.to_dict() | {"n_positions": 8192})
+    type(tiny_model)(config).save_pretrained(roomy)
+    base_tokenizer.save_pretrained(roomy)
+    assert load_model(roomy).settings.preset == "paper"
+    recipe = make_recipe(model=str(roomy), data=str(data))
+    train(recipe)
+    assert load_model(recipe.out).settings.preset == "pocket"
 
 
 def test_fine_tuning_goes_on_from_a_fine_tuned_model(recipe: TrainRecipe, make_recipe: Any, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM
 from repoformer.code.records import Example
 from repoformer.code.storage import write_parquet
 from repoformer.errors import UserError
+from repoformer.models.example_encoding import ExampleEncoding, save_encoding
 from repoformer.models.loading import load_model
 from repoformer.training.checkpoints import Checkpoints
 from repoformer.training.cli import main
@@ -403,3 +404,11 @@ def test_a_launch_that_fell_back_to_one_process_is_refused(make_recipe: Any, mon
         state._reset_state()
     with pytest.raises(UserError, match="WORLD_SIZE=2, but accelerate sees 1"):
         train(make_recipe(micro_batch=1))
+
+
+def test_examples_of_another_tokenizer_are_refused(make_recipe: Any, data_folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(data_folder, data)
+    save_encoding(data, ExampleEncoding(preset="pocket", tokenizer="of another model"))
+    with pytest.raises(UserError, match="examples.json: the examples were assembled with another tokenizer"):
+        train(make_recipe(data=str(data)))
