@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import format_exc
@@ -26,6 +27,7 @@ from repoformer.models.example_encoding import load_encoding
 from repoformer.training.checkpoints import Checkpoints, Progress, check_layout, check_same, keep_names_plain
 from repoformer.training.examples import fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
+from repoformer.training.lock import hold
 from repoformer.training.lora import FOLDER as ADAPTERS
 from repoformer.training.lora import merged, save_adapters
 from repoformer.training.order import DataOrder
@@ -60,8 +62,12 @@ def train(recipe: TrainRecipe) -> TrainResult:
     if finished is not None:
         return finished
 
-    # Processes
     accelerator = start_processes(recipe)
+    with hold(recipe.out) if accelerator.is_main_process else nullcontext():
+        return _train(recipe, settings, accelerator)
+
+
+def _train(recipe: TrainRecipe, settings: dict[str, Any], accelerator: Accelerator) -> TrainResult:
     main = accelerator.is_main_process
 
     # Model, data
