@@ -33,13 +33,15 @@ class GrowingLayer(DynamicLayer):
         self.values = self._grown("values", self.values, value_states)
         return self.keys, self.values
 
-    def _grown(self, name: str, held: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        start = held.shape[-2] if held.numel() else 0
+    def _grown(self, name: str, held: torch.Tensor | None, new: torch.Tensor) -> torch.Tensor:
+        start = held.shape[-2] if held is not None and held.numel() else 0
         end = start + new.shape[-2]
-        room, filled = self._rooms.get(name, (held, None))
-        if filled is not held or room.shape[-2] < end:  # other rows were selected, or there is no room left
+        room, filled = self._rooms.get(name, (new, None))
+        if (
+            filled is None or filled is not held or room.shape[-2] < end
+        ):  # other rows were selected, or there is no room left
             room = new.new_empty((*new.shape[:-2], end + ROOM, new.shape[-1]))
-            if start:
+            if held is not None and start:
                 room[..., :start, :] = held
         room[..., start:end, :] = new
         filled = room[..., :end, :]

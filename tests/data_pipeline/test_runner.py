@@ -192,7 +192,7 @@ def test_a_killed_run_leaves_no_worker_and_goes_on(
     assert parts(tmp_path / "out") == parts(out)
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end
