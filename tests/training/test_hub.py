@@ -76,7 +76,7 @@ def test_every_file_of_the_export_is_pushed(recipe: str, tmp_path: Path) -> None
     """Whatever the run leaves at the top of its folder is either its own or the model's."""
     main([recipe])
     pushed = {path.name for path in hub.exported_files(tmp_path / "out")}
-    own = {"metrics.jsonl", "run.json", "training.json"}
+    own = {".lock", "metrics.jsonl", "run.json", "training.json"}
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_file()} - own == pushed
 
 
