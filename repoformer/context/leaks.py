@@ -1,8 +1,9 @@
 """The leak rule: no line of the context comes from the hole, from later text of its file, or from a copy of its file.
 
-A copy is a *file*: a vendored or built duplicate, an older version, one with another header, other indentation or other
-line ends. A passage that also stands in a file of its own right is no copy; a quarter of short targets do, a completion
-in an editor sees them too, and finding them is what retrieval is for.
+A copy is a *file*: a vendored or built duplicate, an older version, one with another header, other indentation, other
+line ends, or other quotes and commas, as formatters leave it. A passage that also stands in a file of its own right is
+no copy; a quarter of short targets do, a completion in an editor sees them too, and finding them is what retrieval is
+for.
 
 ``CopyFinder`` decides through an inverted index which files are left out of the search; ``leaks`` checks a finished
 context the slow way, file by file, and shares with it only the definition of a copy.
@@ -10,6 +11,7 @@ context the slow way, file by file, and shares with it only the definition of a 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -25,21 +27,24 @@ SHARED_SHARE = 0.7
 """Share of the smaller file's telling lines that make the other file its copy. Siblings written after one pattern,
 which retrieval should find, mostly stay below two thirds."""
 SHARED_LINES = 5
-"""Fewer shared telling lines make no copy, unless the two files have no others."""
+"""Fewer shared telling lines make no copy, unless they are most of both files'."""
 TELLING_CHARACTERS = 10
-"""A line with fewer characters, spaces not counted, says nothing about where it comes from."""
+"""A line with fewer characters in its words says nothing about where it comes from."""
+
+_WORDS = re.compile(r"\w+")
 
 
 def telling_lines(path: str, text: str) -> frozenset[str]:
-    """The lines by which a file is recognised, without their white space: no imports, comments, or short lines.
+    """The lines by which a file is recognised, as their words alone: no imports, comments, or short lines.
 
-    Imports and licence headers are alike in files that have nothing else in common, and differ in copies.
+    Words are what retrieval finds lines by, so nothing that it takes for equal is told apart here. Imports and licence
+    headers are alike in files that have nothing else in common, and differ in copies.
     """
     language = language_of(path)
     skipped = language.unremarkable if language else ("#",)
     stripped = (line.strip() for line in lines_of(text))
-    kept = (squeezed(line) for line in stripped if not line.startswith(skipped))
-    return frozenset(line for line in kept if len(line) >= TELLING_CHARACTERS)
+    kept = (_WORDS.findall(line) for line in stripped if not line.startswith(skipped))
+    return frozenset(" ".join(words) for words in kept if sum(map(len, words)) >= TELLING_CHARACTERS)
 
 
 def squeezed(text: str) -> str:
@@ -48,11 +53,12 @@ def squeezed(text: str) -> str:
 
 
 def is_copy(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether files with these telling lines are copies of each other: all equal, or most of the smaller's shared."""
-    shared = len(one & other)
-    if not shared:
-        return False
-    return one == other or (shared >= SHARED_LINES and shared >= SHARED_SHARE * min(len(one), len(other)))
+    """Whether files with these telling lines are copies of each other: they share most of both, or of the smaller's.
+
+    Of the smaller's only where they are more than a few, which may stand in any file.
+    """
+    shared, smaller, larger = len(one & other), *sorted((len(one), len(other)))
+    return shared > 0 and shared >= SHARED_SHARE * (smaller if shared >= SHARED_LINES else larger)
 
 
 class CopyFinder:
@@ -76,10 +82,9 @@ class CopyFinder:
     def _find(self, path: str, text: str) -> frozenset[str]:
         lines = telling_lines(path, text)
         shared = self._lines.shared(lines)
-        smaller = np.minimum(self._lines.sizes, len(lines))
-        equal = (shared == len(lines)) & (shared == self._lines.sizes) & (shared > 0)
-        near = (shared >= SHARED_LINES) & (shared >= SHARED_SHARE * smaller)
-        found = {self._paths[position] for position in np.flatnonzero(equal | near)}
+        smaller, larger = (pick(self._lines.sizes, len(lines)) for pick in (np.minimum, np.maximum))
+        copies = (shared > 0) & (shared >= SHARED_SHARE * np.where(shared >= SHARED_LINES, smaller, larger))
+        found = {self._paths[position] for position in np.flatnonzero(copies)}
         found.update(self._exact.get(stable_hash(squeezed(text)), ()))
         return frozenset(found - {path})
 

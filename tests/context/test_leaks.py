@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 
@@ -25,7 +26,7 @@ def module(name: str, lines: int) -> str:
     for number in range(lines):
         mark = f"{name}_line_{number}"
         body.append(
-            f"def {mark}(self, value):" if number % 4 == 0 else f"    {mark} = self.compute(value, {number % 3})"
+            f"def {mark}(self, value):" if number % 4 == 0 else f"    {mark} = self.compute(value, '{number % 3}')"
         )
         if number % 7 == 6:
             body.append("")
@@ -37,6 +38,8 @@ COPIES: dict[str, Callable[[str], str]] = {
     "line_ends": lambda text: text.replace("\n", "\r\n"),
     "other_header": lambda text: "# vendored, do not edit\n# from upstream 1.2\n" + text.removeprefix(HEADER),
     "other_imports": lambda text: text.replace(IMPORTS, "from ._vendor import os\nimport six\n"),
+    "other_quotes": lambda text: text.replace("'", '"'),
+    "trailing_commas": lambda text: text.replace("')", "',)"),
     "tabs": lambda text: text.replace("    ", "\t"),
     "indented": lambda text: "if True:\n" + "".join(f"    {line}\n" for line in lines_of(text)),
     "two_spaces": lambda text: text.replace("    ", "  "),
@@ -167,6 +170,28 @@ def test_a_target_that_stands_in_a_file_of_its_own_right_is_found() -> None:
 def test_files_that_share_header_and_imports_are_no_copies() -> None:
     files = [SourceFile(f"{n}.py", module(f"m{n}", 6), "python") for n in range(5)]
     assert CopyFinder(files).copies_of("0.py", files[0].text) == frozenset()
+
+
+def test_real_files_passed_through_a_formatter_are_copies(python_sources: list[str]) -> None:
+    """``ast.unparse`` drops comments and blank lines, joins and requotes: what shares no unusual line still counts."""
+    files = [SourceFile(f"{n}.py", text, "python") for n, text in enumerate(python_sources)]
+    formatted = [
+        SourceFile(f"f/{n}.py", ast.unparse(ast.parse(text)), "python") for n, text in enumerate(python_sources)
+    ]
+    finder = CopyFinder(files + formatted)
+    assert [finder.copies_of(file.path, file.text) for file in files] == [{file.path} for file in formatted]
+
+
+def test_a_small_file_with_one_line_more_is_a_copy() -> None:
+    settings = 'DEBUG_LEVEL = 3\nSECRET_NAME = "a"\nTIME_ZONE_NAME = "UTC"\nALLOWED_HOSTS = ["x"]\n'
+    more = settings + 'LANGUAGE_CODE = "en"\n'
+    assert CopyFinder([SourceFile("v.py", more, "python")]).copies_of("m.py", settings) == {"v.py"}
+
+
+def test_a_small_file_whose_lines_stand_among_many_others_is_no_copy() -> None:
+    small = "def main_entry():\n    return run_everything()\n"
+    large = SourceFile("v.py", module("o", 40) + small, "python")
+    assert CopyFinder([large]).copies_of("m.py", small) == frozenset()
 
 
 def test_the_hole_file_need_not_be_stored() -> None:
