@@ -87,6 +87,18 @@ class PublicBenchmark(Section):
         return self
 
 
+class PublishedNumber(Section):
+    """A number of a publication, to stand beside ours."""
+
+    model: str
+    """The name under which the recipe evaluates that model; where it evaluates none of that name, ours is missing."""
+    policy: Literal["never", "always", "greedy", "threshold"]
+    metric: str
+    """Its name in ``metrics/catalogue.py``: one of the benchmark's own."""
+    value: float = Field(ge=0, le=100)
+    """In percent, as printed."""
+
+
 class EvalRecipe(Section):
     """``recipes/eval/*.yaml``."""
 
@@ -113,6 +125,9 @@ class EvalRecipe(Section):
     """Blanks that are completed one by one, on a warm model, for their seconds; 0 measures none."""
     resamples: int = Field(default=1000, ge=100)
     """Of the paired bootstrap over repositories."""
+    published: tuple[PublishedNumber, ...] = ()
+    published_in: str = ""
+    """Where the published numbers stand, in words."""
 
     @field_validator("models")
     @classmethod

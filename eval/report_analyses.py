@@ -50,6 +50,25 @@ def metrics(summary: Json) -> list[Html]:
 _MEANS = ("instances", "repositories")
 
 
+def published(summary: Json) -> list[Html]:
+    """A publication's numbers beside ours."""
+    rows = [
+        [
+            *(number["model"], number["policy"], number["metric"], f"{number['value']:.2f}"),
+            None if number["ours"] is None else f"{number['ours']:.2f}",
+            None if number["ours"] is None else f"{number['ours'] - number['value']:+.2f}",
+        ]
+        for number in summary["published"]["numbers"]
+    ]
+    headers = ("model", "policy", "metric", "published", "ours", "ours − published")
+    said = paragraph(
+        f"In percent, means over instances; published in {summary['published']['in']}. "
+        f"Ours: {summary['data']['blanks']} of {summary['data']['available']} blanks. A number of another model, on "
+        "part of the benchmark or with other contexts and limits does not reproduce the published one."
+    )
+    return [table(headers, rows), said]
+
+
 def signals(model: Json) -> list[Html]:
     """Accuracy against retrieval and against seconds, one curve per signal, and how well each ranks."""
     found: Json = model["signals"]

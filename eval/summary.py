@@ -10,6 +10,7 @@ data         blanks, repositories, retrieval, duplication
 models       for each: settings, effect of context, seconds of the parts, decisions, by scope; other signals
 rows         the table
 metrics      the benchmark's own, for every policy that this model can follow, with both means
+published    the publication's numbers beside ours, in percent; null where the recipe evaluates no such model
 comparisons  policies of deciding models against every other model that never or always retrieves
 examples     blanks of one model side by side
 """
@@ -110,10 +111,20 @@ def summarise(
             asdict(row) for model in evaluated for row in rows(model.name, model.outcomes, model.policies, bootstrap)
         ],
         "metrics": [row for model in evaluated for row in _metric_rows(model, asked.source.metrics)],
+        "published": {"in": recipe.published_in, "numbers": []},
         "comparisons": [asdict(comparison) for comparison in _comparisons(evaluated, bootstrap)],
         "examples": _examples(evaluated, by_id, recipe.seed, asked.source.postprocessing),
     }
+    summary["published"]["numbers"] = list(_published(recipe, summary["metrics"]))
     return summary | {"remarks": remarks(summary)}
+
+
+def _published(recipe: EvalRecipe, metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each published number with the mean over instances that this run found in its place."""
+    ours = {(row["model"], row["policy"], row["metric"]): row["instances_mean"] for row in metrics}
+    for number in recipe.published:
+        found = ours.get((number.model, number.policy, number.metric))
+        yield number.model_dump() | {"ours": None if found is None else 100 * found}
 
 
 def _data(recipe: EvalRecipe, asked: Retrieved) -> dict[str, Any]:

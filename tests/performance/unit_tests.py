@@ -34,6 +34,7 @@ REPOSITORIES = {
     "redframes==1.4.1": ("redframes", ["python -m pip install -q -e . pytest matplotlib scikit-learn"], ["tests"]),
     "itsdangerous==2.2.0": ("src", ["python -m pip install -q -e . pytest freezegun"], ["tests"]),
     "h11==0.16.0": ("h11", ["python -m pip install -q -e . pytest"], ["h11/tests"]),
+    "iniconfig==2.1.0": ("src", ["python -m pip install -q -e . pytest"], ["testing"]),
     "mistune==3.4.0": ("src", ["python -m pip install -q -e . pytest"], ["tests"]),
 }
 NO_CONTEXT = RetrievedContext((), "", False, "none", 0.0)
@@ -59,11 +60,14 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="of processor time, for one run of a repository's tests"
     )
+    parser.add_argument("--repositories", nargs="*", default=list(REPOSITORIES), choices=list(REPOSITORIES))
+    parser.add_argument("--baseline-runs", type=int, default=2)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--readable", nargs="*", default=[], help="folders that pip needs on this machine")
     arguments = parser.parse_args()
     blanks, described = [], []
-    for requirement, (code, install, tests) in REPOSITORIES.items():
+    for requirement in arguments.repositories:
+        code, install, tests = REPOSITORIES[requirement]
         folder = source_of(requirement, arguments.work / "sources")
         drawn = blanks_of(requirement, folder, code, arguments.functions)
         print(f"{requirement}: {len(drawn)} functions of {folder}", flush=True)
@@ -73,6 +77,7 @@ def main() -> int:
         "evaluation": str(arguments.work / "evaluation"),
         "repositories": described,
         "limits": {"seconds": arguments.seconds},
+        "baseline_runs": arguments.baseline_runs,
         "installation": {"readable": arguments.readable},
     }
     recipe = parse_recipe(ExecuteRecipe, values, "recipe")
