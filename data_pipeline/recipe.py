@@ -147,7 +147,7 @@ class Retrieve(Section):
     scorer: Scorer = "jaccard"
     """What makes windows similar; ``bm25`` weighs rare words more."""
     query_holds_target: float = Field(default=0.5, ge=0, le=1)
-    """Share of the queries that also hold the target."""
+    """Share of the queries of training blanks that also hold the target; those of validation blanks never do."""
 
     @field_validator("stride", "function_stride")
     @classmethod

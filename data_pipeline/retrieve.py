@@ -1,6 +1,7 @@
 """Retrieve: cross-file context for the blanks of training and validation repositories.
 
-Test repositories are left to the evaluation, which retrieves by itself and times it. Times would make two runs differ,
+Queries of validation blanks never hold the target, for thresholds are chosen there and no editor knows it; of training
+blanks a share does (appendix D). Test repositories are left to the evaluation, which retrieves by itself and times it. Times would make two runs differ,
 so the seconds of a context are stored as zero here.
 """
 
@@ -41,10 +42,13 @@ def settings(recipe: DataRecipe) -> Any:
 
 def inputs(shards: Sequence[Shard]) -> list[Input]:
     """The blanks, the files of their repositories, and which repositories are trained on."""
-    wanted = read_split(shards[0].recipe).trained_on
+    split = read_split(shards[0].recipe)
     stages = zip(shards, done_of("collect", shards), done_of("sample", shards), strict=True)
     return [
-        Input(config_hash(collected.output, sampled.output, owned(shard, wanted)), sampled.rows)
+        Input(
+            config_hash(collected.output, sampled.output, owned(shard, split.train), owned(shard, split.validation)),
+            sampled.rows,
+        )
         for shard, collected, sampled in stages
     ]
 
@@ -60,12 +64,14 @@ def _in_context(shard: Shard, stats: Stats, advance: Advance) -> Iterator[BlankI
     blanks: dict[str, list[Blank]] = defaultdict(list)
     for blank in read_parquet(Blank, shard.part("sample")):
         blanks[blank.repository].append(blank)
-    wanted = set(read_split(shard.recipe).trained_on)
+    sides = read_split(shard.recipe).sides
     for repository in read_parquet(Repository, shard.part("collect")):
-        if repository.id in wanted and blanks[repository.id]:
+        side = sides.get(repository.id)
+        if side in ("train", "validation") and blanks[repository.id]:
             searches = _searches(repository, shard.recipe)
+            share = shard.recipe.retrieve.query_holds_target if side == "train" else 0.0
             for blank in blanks[repository.id]:
-                context = _context(searches[blank.kind], blank, shard.recipe)
+                context = _context(searches[blank.kind], blank, shard.recipe.seed, share)
                 stats.counts["target stands verbatim in another file"] += _stands_elsewhere(blank, repository.files)
                 stats.counts["query holds the target"] += context.query_holds_target
                 stats.counts["nothing retrieved"] += not context.chunks
@@ -93,9 +99,10 @@ def _searches(repository: Repository, recipe: DataRecipe) -> dict[str, NextChunk
     return {kind: search(*retrieve.chunking(kind)) for kind in ("chunk", "function")}
 
 
-def _context(search: NextChunk, blank: Blank, recipe: DataRecipe) -> RetrievedContext:
-    drawn = generator(recipe.seed, "query-holds-target", blank.id).random()
-    context = search.retrieve(blank, query_holds_target=drawn < recipe.retrieve.query_holds_target)
+def _context(search: NextChunk, blank: Blank, seed: int, query_holds_target: float) -> RetrievedContext:
+    """Context whose query holds the target with this probability."""
+    drawn = generator(seed, "query-holds-target", blank.id).random()
+    context = search.retrieve(blank, query_holds_target=drawn < query_holds_target)
     return dataclasses.replace(context, seconds=0.0)
 
 

@@ -39,18 +39,14 @@ class Split(Section):
         """The side of every repository that is kept."""
         return {name: side for side in SIDES for name in getattr(self, side)}
 
-    @property
-    def trained_on(self) -> list[str]:
-        """The repositories that training sees, to learn from or to validate with."""
-        return [*self.train, *self.validation]
-
 
 def write_split(recipe: DataRecipe) -> None:
     """Draw the repositories that are kept and the side that each is on, unless that is done."""
     done = all_done("collect", recipe)
     settings = recipe.model_dump(mode="json", include={"seed": True, "split": True, "filter": {"repositories"}})
     made_from = config_hash(settings, [each.output for each in done])
-    if _path(recipe).is_file() and read_split(recipe).made_from == made_from:
+    both = _path(recipe).is_file() and copied_files(recipe).is_file()
+    if both and read_split(recipe).made_from == made_from:
         return
     found = _duplicates(recipe)
     if len(found.originals) < len(SIDES):

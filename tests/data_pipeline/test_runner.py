@@ -111,9 +111,20 @@ def test_no_context_breaks_the_leak_rule(out: Path) -> None:
     assert not [leak for one in found for leak in leaks(one.blank, one.context, files[one.blank.repository])]
 
 
-def test_some_queries_hold_the_target(out: Path) -> None:
-    holding = [one.context.query_holds_target for one in read_parquet(BlankInContext, out / "retrieve")]
-    assert {True, False} == set(holding)
+def test_some_queries_of_training_blanks_hold_the_target_and_none_of_validation_blanks(out: Path) -> None:
+    sides = json.loads((out / "split.json").read_text())
+    holding: dict[str, set[bool]] = {"train": set(), "validation": set()}
+    for one in read_parquet(BlankInContext, out / "retrieve"):
+        side = "train" if one.blank.repository in sides["train"] else "validation"
+        holding[side].add(one.context.query_holds_target)
+    assert holding == {"train": {True, False}, "validation": {False}}
+
+
+def test_a_split_whose_copied_files_are_gone_is_made_again(copied: Path, recipe_for: RecipeFor) -> None:
+    before = (copied / "copied-files.json").read_bytes()
+    (copied / "copied-files.json").unlink()
+    run_without_model(recipe_for(copied))
+    assert (copied / "copied-files.json").read_bytes() == before
 
 
 def test_times_do_not_enter_the_records(out: Path) -> None:
