@@ -11,7 +11,7 @@ Memory: half a kilobyte for every file of the collection.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -74,23 +74,32 @@ def find_duplicates(found: Iterable[FileSignature], order: Sequence[str]) -> Dup
     ordered = sorted((one for one in found if one.repository in rank), key=lambda one: (rank[one.repository], one.path))
     whole = {one.repository: one for one in ordered if not one.path}
     files = [one for one in ordered if one.path and one.lines >= SHARED_LINES]
-    alike = first_alike(_matrix(files), np.array([rank[one.repository] for one in files], dtype=np.intp), SIMILAR_FILES)
-    copied: dict[str, list[tuple[FileSignature, FileSignature]]] = defaultdict(list)
-    for one, place in zip(files, alike, strict=True):
-        if place >= 0:
-            copied[one.repository].append((one, files[place]))
+    copied = _copied(files, rank)
     kept = _Originals(len(order))
     duplicates = Duplicates(kept.names)
     for name in order:
         original = kept.like(whole[name]) or kept.holding(whole[name], copied[name])
         if original is not None:
             duplicates.copies[name] = original
-            continue
-        kept.add(whole[name])
-        pairs = [(one.path, other) for one, other in copied[name] if other.repository not in duplicates.copies]
-        if pairs:
-            duplicates.files[name] = {path: f"{other.repository}/{other.path}" for path, other in pairs}
+        else:
+            kept.add(whole[name])
+    # Again without the copies: what a file is most like may have gone with one of them.
+    remaining = [one for one in files if one.repository not in duplicates.copies]
+    for name, pairs in _copied(remaining, rank).items():
+        duplicates.files[name] = {one.path: f"{other.repository}/{other.path}" for one, other in pairs}
     return duplicates
+
+
+def _copied(
+    files: Sequence[FileSignature], rank: Mapping[str, int]
+) -> dict[str, list[tuple[FileSignature, FileSignature]]]:
+    """By repository its files that are copies of another one's before it, each with the first of these."""
+    owners = np.array([rank[one.repository] for one in files], dtype=np.intp)
+    copied: dict[str, list[tuple[FileSignature, FileSignature]]] = defaultdict(list)
+    for one, place in zip(files, first_alike(_matrix(files), owners, SIMILAR_FILES), strict=True):
+        if place >= 0:
+            copied[one.repository].append((one, files[place]))
+    return copied
 
 
 class _Originals:

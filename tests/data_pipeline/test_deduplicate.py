@@ -88,3 +88,13 @@ def test_repositories_without_telling_lines_are_no_copies() -> None:
         "b",
         "c",
     ]
+
+
+def test_a_file_is_a_copy_of_a_kept_one_though_a_dropped_repository_has_it_too() -> None:
+    """The fork of ``a`` comes before ``c`` and ``d``, which share a file with it and with each other."""
+    code, shared = lines("code", 200), lines("shared", 20)
+    one, fork = a_repository("a", code), a_repository("b", code, shared)
+    c, d = (a_repository(name, lines(name, 200), shared) for name in "cd")
+    found = duplicates(one, fork, c, d)
+    assert found.copies == {"b": "a"}
+    assert found.files == {"d": {"1.py": "c/1.py"}}
