@@ -65,9 +65,13 @@ class RecordLog(Generic[T]):
         write_jsonl(self.path, records)
 
     def replace(self, made_with: dict[str, Any], facts: dict[str, Any], records: Iterable[T]) -> None:
-        """Put these records, made with this, in place of everything."""
-        self._write_meta(made_with, facts)
+        """Put these records, made with this, in place of everything.
+
+        Between the two files there are records of unknown make, which no step takes for anything else.
+        """
+        self.meta_path.unlink(missing_ok=True)
         self.rewrite(records)
+        self._write_meta(made_with, facts)
 
     def read(self) -> list[T]:
         """All records; for the steps that follow."""

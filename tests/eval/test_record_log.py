@@ -87,3 +87,22 @@ def test_a_rewrite_leaves_exactly_the_given_records(log: RecordLog[SourceFile]) 
     log.append(RECORDS)
     log.rewrite(RECORDS[1:2])
     assert log.read() == RECORDS[1:2]
+
+
+def test_a_replacement_that_was_killed_halfway_is_not_taken_for_either(
+    log: RecordLog[SourceFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.resume({"model": "a"})
+    log.append(RECORDS)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for halfway in ("rewrite", "_write_meta"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(RecordLog, halfway, killed)
+            log.replace({"model": "b"}, {}, RECORDS[:2])
+        with pytest.raises(UserError):
+            log.facts()
+    log.replace({"model": "b"}, {}, RECORDS[:2])
+    assert log.resume({"model": "b"}) == RECORDS[:2]
