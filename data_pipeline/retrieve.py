@@ -1,8 +1,8 @@
 """Retrieve: cross-file context for the blanks of training and validation repositories.
 
 Queries of validation blanks never hold the target, for thresholds are chosen there and no editor knows it; of training
-blanks a share does (appendix D). Test repositories are left to the evaluation, which retrieves by itself and times it. Times would make two runs differ,
-so the seconds of a context are stored as zero here.
+blanks a share does (appendix D). Test repositories are left to the evaluation, which retrieves by itself and times it.
+Times would make two runs differ, so the seconds of a context are stored as zero here.
 """
 
 from __future__ import annotations

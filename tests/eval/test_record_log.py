@@ -104,5 +104,5 @@ def test_a_replacement_that_was_killed_halfway_is_not_taken_for_either(
             log.replace({"model": "b"}, {}, RECORDS[:2])
         with pytest.raises(UserError):
             log.facts()
-    log.replace({"model": "b"}, {}, RECORDS[:2])
+    log.replace({"schema": SourceFile.schema, "model": "b"}, {}, RECORDS[:2])
     assert log.resume({"model": "b"}) == RECORDS[:2]
