@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from .outcomes import SCOPE_ALL
+from .remarks import FEW_REPOSITORIES, best_es, better_untuned, chance_es
 
-Json = Mapping[str, Any]
+Json = dict[str, Any]
 
 LEAD = 3
 
@@ -21,11 +22,26 @@ def headline(summary: Json) -> list[str]:
     return list(_on_context(summary) if model is None else _on_selection(summary, model))
 
 
-def verdict(difference: Json) -> str:
-    """A difference in edit similarity in words; one whose interval holds zero is not called better or worse."""
+def doubt(summary: Json, model: str) -> str:
+    """Why nothing here may be called better or worse; empty where it may."""
+    chance, best, repositories = chance_es(summary), best_es(summary, model), len(summary["data"]["repositories"])
+    reasons = [
+        *([f"{model} is not above the level of chance (ES {chance:.3f})"] if best <= chance else []),
+        *([f"{repositories} repositories are too few"] if repositories < FEW_REPOSITORIES else []),
+    ]
+    return " and ".join(reasons)
+
+
+def verdict(difference: Json, *, judged: bool = True) -> str:
+    """A difference in edit similarity in words; one whose interval holds zero is not called better or worse.
+
+    Nor is any where a :func:`doubt` leaves nothing to be ``judged``.
+    """
     mean, low, high = difference["mean"], difference["low"], difference["high"]
     if low is None or high is None:
         return f"different by {signed(mean)} ES, without an interval"
+    if not judged:
+        return f"different by {signed(mean)} ES (95 % interval {signed(low)} to {signed(high)})"
     if low > 0 or high < 0:
         return f"{abs(mean):.3f} ES {'better' if mean > 0 else 'worse'} (95 % interval {signed(low)} to {signed(high)})"
     return f"not to be told apart in ES ({signed(mean)}, 95 % interval {signed(low)} to {signed(high)})"
@@ -39,13 +55,18 @@ def signed(value: float) -> str:
 def _on_selection(summary: Json, model: str) -> Iterator[str]:
     rows = {row["policy"]: row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL}
     own, always, random, oracle = (rows[policy] for policy in ("threshold", "always", "random", "oracle"))
+    why_not = doubt(summary, model)
+    judged = not why_not
     yield (
         f"On {own['n']} blanks of {own['repositories']} repositories, {model} at its own thresholds retrieves "
         f"for {own['share_retrieved']:.0%} and reaches an edit similarity of {own['es']:.3f}."
     )
+    if why_not:
+        yield f"Nothing here shows one policy to be better or worse than another: {why_not}."
+    yield from (f"{sentence}." for sentence in better_untuned(summary))
     yield (
-        f"Against always retrieving it is {verdict(own['versus_always']['es'])}; "
-        f"against never, {verdict(own['versus_never']['es'])}."
+        f"Against always retrieving it is {verdict(own['versus_always']['es'], judged=judged)}; "
+        f"against never, {verdict(own['versus_never']['es'], judged=judged)}."
     )
     compared = {
         (each["other_model"], each["other_policy"]): each["differences"]["es"]
@@ -58,11 +79,11 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
     elif (control, "always") in compared:
         yield (
             "Against the FIM-only control that always retrieves, which is what selection has to beat, it is "
-            f"{verdict(compared[control, 'always'])}."
+            f"{verdict(compared[control, 'always'], judged=judged)}."
         )
     yield (
         f"A coin that retrieves as often reaches {random['es']:.3f}; the decisions are "
-        f"{verdict(compared[model, 'random'])}."
+        f"{verdict(compared[model, 'random'], judged=judged)}."
     )
     yield f"Perfect selection between the same completions would reach {oracle['es']:.3f}."
     if own["seconds"] is not None:
@@ -73,7 +94,9 @@ def _on_context(summary: Json) -> Iterator[str]:
     yield "No model here takes decisions."
     for row in summary["rows"]:
         if row["policy"] == "always" and row["scope"] == SCOPE_ALL:
+            why_not = doubt(summary, row["model"])
+            difference = verdict(row["versus_never"]["es"], judged=not why_not)
             yield (
-                f"{row['model']}: always retrieving, ES {row['es']:.3f}, is {verdict(row['versus_never']['es'])} "
-                "against never."
+                f"{row['model']}: always retrieving, ES {row['es']:.3f}, is {difference} against never"
+                f"{f', which shows nothing: {why_not}' if why_not else ''}."
             )

@@ -10,12 +10,42 @@ from .outcomes import SCOPE_ALL
 FEW_BLANKS = 100
 FEW_REPOSITORIES = 10
 NEAR_ZERO_ES = 0.1
-"""Unrelated lines of Python have about this edit similarity by chance."""
+"""Taken for the level of chance where a single blank of its kind leaves nothing to measure that with."""
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
     """All remarks on a summary, the most important first."""
-    return [*_on_control(summary), *_on_data(summary), *(text for model in summary["models"] for text in _on(model))]
+    return [
+        *_on_control(summary),
+        *(f"{sentence}." for sentence in better_untuned(summary)),
+        *_on_data(summary),
+        *(text for model in summary["models"] for text in _on(model, summary)),
+    ]
+
+
+def best_es(summary: dict[str, Any], model: str) -> float:
+    """The highest edit similarity that a model reaches over all blanks without knowing the answers."""
+    rows = (row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL)
+    return max(row["es"] for row in rows if row["policy"] != "oracle")
+
+
+def chance_es(summary: dict[str, Any]) -> float:
+    """What knows nothing of the blanks reaches on all of them."""
+    chance: float | None = summary["data"]["chance_es"][SCOPE_ALL]
+    return NEAR_ZERO_ES if chance is None else chance
+
+
+def better_untuned(summary: dict[str, Any]) -> Iterator[str]:
+    """Where a model that was not fine-tuned beats one that was, in words."""
+    tuned = [model["name"] for model in summary["models"] if model["fine_tuned"]]
+    for base in (model["name"] for model in summary["models"] if not model["fine_tuned"]):
+        for model in tuned:
+            ours, theirs = best_es(summary, model), best_es(summary, base)
+            if theirs > ours:
+                yield (
+                    f"{base}, which was not fine-tuned, beats {model}, which was: at best ES {theirs:.3f} against "
+                    f"{ours:.3f}"
+                )
 
 
 def _on_control(summary: dict[str, Any]) -> Iterator[str]:
@@ -70,13 +100,14 @@ def _on_benchmark(data: dict[str, Any]) -> Iterator[str]:
         yield "Without the repositories it is not known which targets stand elsewhere, and copies cannot be told."
 
 
-def _on(model: dict[str, Any]) -> Iterator[str]:
+def _on(model: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
     name = model["name"]
     overall = model["effect"][SCOPE_ALL]
-    if max(overall["es_without"], overall["es_with"]) < NEAR_ZERO_ES:
+    if best_es(summary, name) <= chance_es(summary):
         yield (
-            f"{name}: edit similarity is under {NEAR_ZERO_ES} with and without context, which unrelated code reaches "
-            "by chance; differences between its policies say nothing about code."
+            f"{name}: no policy is above the level of chance, ES {chance_es(summary):.3f}, which targets of other "
+            f"blanks reach in place of the right ones (at best {best_es(summary, name):.3f}); differences between its "
+            "policies say nothing about code."
         )
     if overall["em_without"] == overall["em_with"] == 0:
         yield f"{name}: no completion is an exact match."

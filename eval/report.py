@@ -15,6 +15,7 @@ from repoformer.report.plots import histogram, line_plot, reliability
 from . import report_analyses as analyses
 from .headline import LEAD, headline, signed
 from .outcomes import SCOPE_ALL
+from .remarks import chance_es
 
 Json = Mapping[str, Any]
 
@@ -38,7 +39,8 @@ _HOW_TO_READ_ROWS = (
     "Differences: to the same model under that policy, paired, with 95 % intervals over resampled repositories. "
     "Random: the expectation of retrieving for as many blanks of each kind as threshold does; the trial policies and "
     "the estimator take context for as many too, those that rank highest by their signal. Oracle: takes it just where "
-    "context raises ES. By repository: the mean over repositories of their means."
+    "context raises ES. ES by chance: of targets of other blanks, of the same kind and cut to as many lines, in place "
+    "of the right ones. By repository: the mean over repositories of their means."
 )
 _HOW_TO_READ_EFFECTS = (
     "How many completions context makes better, leaves alone and makes worse, by edit similarity. Targets elsewhere: "
@@ -100,6 +102,7 @@ def _tiles(summary: Json) -> Html:
             "blanks": data["blanks"],
             "repositories": len(data["repositories"]),
             **{f"{kind} blanks": count for kind, count in data["kinds"].items()},
+            "ES by chance": chance_es(summary),
             "models": len(summary["models"]),
             "FIM-only control": summary["control"] or "missing",
         }

@@ -6,7 +6,7 @@ provenance   run.json: date, commit, configuration, versions
 notes        statements of whoever ran it
 remarks      what to know before believing the numbers
 control      name of the FIM-only control, or null
-data         blanks, repositories, retrieval, duplication
+data         blanks, repositories, level of chance, retrieval, duplication
 models       for each: settings, effect of context, seconds of the parts, decisions, by scope; other signals
 rows         the table
 metrics      the benchmark's own, for every policy that this model can follow, with both means
@@ -29,6 +29,7 @@ from repoformer.code.records import Prediction, Score
 from repoformer.metrics.means import mean_over_instances, mean_over_repositories
 from repoformer.models.settings import ModelSettings
 
+from .chance import chance_level
 from .decision_quality import decision_quality
 from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
 from .examples import examples
@@ -138,6 +139,7 @@ def _data(recipe: EvalRecipe, asked: Retrieved) -> dict[str, Any]:
         "available": asked.available,
         "limit": recipe.limit,
         "partial": len(blanks) < asked.available,
+        "chance_es": chance_level(blanks, recipe.seed),
         "repositories": [{"id": id, "blanks": count} for id, count in sorted(repositories.items())],
         "kinds": dict(sorted(Counter(blank.kind for blank in blanks).items())),
         "strategies": sorted({one.context.strategy for one in prepared}),
@@ -169,6 +171,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]
         "path": model.facts["path"],
         "hash": model.made_with["model"],
         "style": settings.style,
+        "fine_tuned": bool(settings.labels),  # only the trainer's export says how labels were made
         "dialect": settings.dialect,
         "preset": settings.preset,
         "budgets": model.facts["budgets"],

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from repoformer.eval.headline import headline, verdict
+from repoformer.eval.headline import doubt, headline, verdict
 from repoformer.eval.recipe import EvalRecipe
+from repoformer.eval.remarks import remarks
 from repoformer.eval.report import render
 
 HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
@@ -150,6 +151,38 @@ def test_a_difference_is_called_one_only_beyond_its_interval(
     mean: float, low: float | None, high: float | None, words: str
 ) -> None:
     assert words in verdict({"mean": mean, "low": low, "high": high})
+
+
+@pytest.mark.parametrize(("number", "chance"), [(9, 0.0), (10, 1.0)], ids=["few repositories", "by chance"])
+def test_nothing_is_called_better_or_worse_where_nothing_is_shown(
+    summary: dict[str, Any], number: int, chance: float
+) -> None:
+    data = {"repositories": [{"id": str(n), "blanks": 1} for n in range(number)], "chance_es": {"all": chance}}
+    doubtful = summary | {"data": summary["data"] | data}
+    clear = {"mean": 0.1, "low": 0.05, "high": 0.15}
+    for row in doubtful["rows"]:
+        row |= {f"versus_{other}": {"es": clear} for other in ("never", "always")}
+    for each in doubtful["comparisons"]:
+        each["differences"]["es"] = clear
+    told, alike = headline(doubtful), [sentence for sentence in headline(doubtful) if " ES better" in sentence]
+    assert not alike
+    assert told[1].startswith("Nothing here shows one policy to be better or worse than another: ")
+    data["repositories"], data["chance_es"] = [{"id": str(n), "blanks": 1} for n in range(10)], {"all": -1.0}
+    assert not doubt(summary | {"data": summary["data"] | data}, "deciding")
+    assert "0.100 ES better" in " ".join(headline(summary | {"data": summary["data"] | data}))
+
+
+def test_an_untuned_model_that_beats_a_tuned_one_is_named(summary: dict[str, Any]) -> None:
+    for model in summary["models"]:
+        model["fine_tuned"] = model["name"] == "deciding"
+    for row in summary["rows"]:
+        row["es"] = 0.2 if row["model"] == "deciding" else 0.3
+    said = "plain, which was not fine-tuned, beats deciding, which was: at best ES 0.300 against 0.200"
+    assert said in " ".join(headline(summary))
+    assert f"{said}." in remarks(summary)
+    for row in summary["rows"]:
+        row["es"] = 0.3
+    assert "beats" not in " ".join([*headline(summary), *remarks(summary)])
 
 
 def test_the_headline_compares_with_the_control(summary: dict[str, Any]) -> None:

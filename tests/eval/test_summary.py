@@ -89,9 +89,13 @@ def test_what_holds_for_all_blanks_is_not_said_again_for_each_kind(blank_result:
     assert said(summary).count("threshold never retrieves") == said(summary).count("(chunk): threshold never") == 1
 
 
-def test_edit_similarity_near_zero_is_said(blank_result: Any, summary_of: Any) -> None:
-    assert "edit similarity is under" in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.02)]))
-    assert "edit similarity is under" not in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.5)]))
+def test_edit_similarity_that_chance_reaches_is_said(blank_result: Any, summary_of: Any) -> None:
+    words = "m: no policy is above the level of chance"
+    assert words in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.02)]))
+    assert words not in said(summary_of([blank_result(p=0.4, es_without=0.05, es_with=0.5)]))
+    alike = [blank_result(p=0.4, es_without=0.9, es_with=0.9) for _ in range(3)]
+    assert summary_of(alike)["data"]["chance_es"]["all"] == 1.0, "their targets are equal"
+    assert words in said(summary_of(alike))
 
 
 def test_retrieval_that_found_nothing_is_said(blank_result: Any, summary_of: Any) -> None:
