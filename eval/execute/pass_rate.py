@@ -92,8 +92,10 @@ def _policies(
     """Those that the model can follow; none where there is nothing to judge."""
     if not scores:
         return []
-    decides = all(predictions[score.id].p_retrieve is not None for score in scores)
-    return [Never(), Always(), *([Greedy(), Threshold.of(settings)] if decides else [])]
+    policies: list[Policy] = [Never(), Always()]
+    if all(predictions[score.id].p_retrieve is not None for score in scores):
+        policies += [Greedy(), Threshold.of(settings)]
+    return policies
 
 
 def _asks(policy: Policy, prediction: Prediction) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class _Judged:
     def baselines(self) -> Iterator[Task]:
         """Every set of tests that a hole needs, with nothing replaced."""
         for tests in sorted({self._tests(hole) for hole in self.holes} - self._baselines.keys()):
-            yield lambda tests=tests: self.suite.baseline(tests, self._runs), self._keep_baseline
+            yield partial(self.suite.baseline, tests, self._runs), self._keep_baseline
 
     def controls(self) -> Iterator[Task]:
         """Every hole with a body that raises."""
@@ -135,12 +136,8 @@ class _Judged:
         for hole, body in wanted:
             name = body_hash(body)
             if (hole.blank.id, name) not in self.executions:
-                yield (
-                    lambda hole=hole, body=body, name=name: self.suite.judge(
-                        hole.blank.id, name, hole.filled(body), self._baseline(hole)
-                    ),
-                    self._keep,
-                )
+                judge = partial(self.suite.judge, hole.blank.id, name, hole.filled(body), self._baseline(hole))
+                yield judge, self._keep
 
     def _tests(self, hole: Hole) -> tuple[str, ...]:
         return self.repository.tests_of(hole.blank.path)
