@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from repoformer.code.storage import write_json
+from repoformer.code.storage import read_json, write_json
 from repoformer.errors import UserError
 
 Recipe = TypeVar("Recipe", bound="Section")
@@ -61,10 +62,16 @@ def config_hash(*parts: Any) -> str:
 
 
 def write_run_record(directory: Path, config: Section) -> None:
-    """``run.json``: the resolved configuration and what it ran with, written before any work starts."""
+    """``run.json``: the resolved configuration and what it ran with, written before any work starts.
+
+    What earlier runs in the folder wrote is kept under ``earlier``, the first one first.
+    """
+    path = directory / "run.json"
+    before = read_json(path) if path.exists() else {}
+    earlier = [*before.pop("earlier", []), before] if before else []
     packages = ("repoformer", "torch", "transformers", "accelerate", "datasets", "peft", "tokenizers", "deepspeed")
     write_json(
-        directory / "run.json",
+        path,
         {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "config": config.model_dump(mode="json"),
@@ -73,6 +80,7 @@ def write_run_record(directory: Path, config: Section) -> None:
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in packages},
             "cpus": os.cpu_count(),
+            **({"earlier": earlier} if earlier else {}),
         },
     )
 
@@ -186,11 +194,10 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _git_state() -> dict[str, Any]:
-    """Commit and dirty flag of the checkout this package runs from; empty where it is installed without one."""
-    root = Path(__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        root = Path.cwd()
-    if not (root / ".git").exists():
+    """Commit and dirty flag of the checkout that this package lies in, or runs in; empty where there is none."""
+    folders = (Path(__file__).resolve().parent.parent, Path.cwd())
+    root = next((folder for folder in folders if _is_checkout(folder)), None)
+    if root is None:
         return {}
     try:
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, timeout=10)
@@ -200,6 +207,17 @@ def _git_state() -> dict[str, Any]:
     if commit.returncode:
         return {}
     return {"commit": commit.stdout.strip(), "dirty": bool(status.stdout.strip())}
+
+
+def _is_checkout(folder: Path) -> bool:
+    """Whether a folder is a checkout of this project, and not of one that has it installed."""
+    project = folder / "pyproject.toml"
+    if not ((folder / ".git").exists() and project.is_file()):
+        return False
+    try:
+        return bool(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["name"] == "repoformer")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _version(package: str) -> str | None:

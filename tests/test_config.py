@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
 
-from repoformer.config import Section, config_hash, load_recipe
+from repoformer import config
+from repoformer.config import Section, config_hash, load_recipe, write_run_record
 from repoformer.errors import UserError
 
 
@@ -153,3 +156,27 @@ def test_the_hash_changes_with_a_value_and_with_nothing_else() -> None:
     first = Optimiser(steps=1)
     assert config_hash(first) == config_hash(Optimiser(steps=1))
     assert config_hash(first) != config_hash(Optimiser(steps=2))
+
+
+def test_the_run_record_keeps_those_of_earlier_runs(tmp_path: Path) -> None:
+    for number in range(3):
+        write_run_record(tmp_path, Optimiser(steps=number + 1))
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert [one["config"]["steps"] for one in (*record["earlier"], record)] == [1, 2, 3]
+    assert not any("earlier" in one for one in record["earlier"])
+
+
+@pytest.mark.parametrize(("name", "told"), [("repoformer", True), ("other", False)])
+def test_only_a_checkout_of_this_project_is_named(
+    name: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "x"]):
+        subprocess.run([*git, *command], cwd=here, check=True)
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(config, "__file__", str(tmp_path / "site-packages" / "repoformer" / "config.py"))
+    write_run_record(tmp_path, Optimiser(steps=1))
+    assert bool(json.loads((tmp_path / "run.json").read_text())["git"]) is told
