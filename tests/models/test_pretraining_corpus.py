@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from repoformer.code.records import Repository, SourceFile
 from repoformer.config import load_recipe
 from repoformer.errors import UserError
 from repoformer.models.pretraining.__main__ import main
-from repoformer.models.pretraining.corpus import Corpus, Package, repositories, without_copies
+from repoformer.models.pretraining.corpus import Corpus, Package, fetch, repositories, without_copies
 from repoformer.models.pretraining.recipe import PocketRecipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,3 +102,14 @@ def test_an_unknown_step_is_a_users_mistake(capsys):
 def test_training_without_a_token_file_says_what_to_run(tmp_path, capsys):
     assert main(["train", str(ROOT / "recipes/pocket/pretrain.yaml"), f"out={tmp_path}"]) == 2
     assert "prepare" in capsys.readouterr().err
+
+
+def test_a_wheel_that_lies_there_is_held_against_the_manifest(tmp_path: Path) -> None:
+    wheel = tmp_path / "some-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    values = {"name": "some", "version": "1.0", "licence": "MIT", "use": "pretrain"}
+    right = Package(**values, sha256=hashlib.sha256(b"a wheel").hexdigest())
+    fetch([right], tmp_path)
+    wheel.write_bytes(b"another")
+    with pytest.raises(UserError, match="the manifest says"):
+        fetch([right], tmp_path)

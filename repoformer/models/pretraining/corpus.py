@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,9 @@ def fetch(packages: Sequence[Package], folder: Path) -> None:
     """Download what is missing as wheels into ``folder``; a wheel of another hash than the manifest's is refused."""
     folder.mkdir(parents=True, exist_ok=True)
     there = _wheels(folder)
+    for package in packages:
+        if _key(package) in there:
+            _check_hash(package, there[_key(package)])
     missing = [package for package in packages if _key(package) not in there]
     for package in tqdm(missing, desc="fetch", unit="package", disable=not missing):
         requirement = folder / f".{package.name}.txt"
@@ -133,6 +137,13 @@ def _wheels(folder: Path) -> dict[tuple[str, str], Path]:
         name, version, *_ = parse_wheel_filename(path.name)
         found[(str(name), str(version))] = path
     return found
+
+
+def _check_hash(package: Package, wheel: Path) -> None:
+    with open(wheel, "rb") as handle:
+        found = hashlib.file_digest(handle, "sha256").hexdigest()
+    if found != package.sha256:
+        raise UserError(f"{wheel}: sha256 {found}, the manifest says {package.sha256}; delete it and run again")
 
 
 def _key(package: Package) -> tuple[str, str]:
