@@ -34,6 +34,10 @@ class InsertionPoint:
                 f"{text!r} is no place in a file; write PATH:LINE or PATH:LINE:COL, for example src/a.py:12"
             )
         column = match["column"]
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{text!r}: the file's name is not UTF-8; rename the file") from None
         return cls(match["path"], int(match["line"]), int(column) if column else None)
 
     def blank(self, repository: Path, *, replace: int = 0, lines: int = 1) -> Blank:

@@ -122,3 +122,7 @@ def test_files_that_cannot_be_completed_in_are_named(repository: Path) -> None:
     assert "not a file in a known language; known are .py" in refused(repository, "notes.txt:1")
     assert "cannot complete in this file, not UTF-8" in refused(repository, "latin.py:1")
     assert "larger than" in refused(repository, "huge.py:1")
+
+
+def test_a_name_that_is_no_text_is_refused(repository: Path) -> None:
+    assert "the file's name is not UTF-8" in refused(repository, "package/\udcff.py:1")
