@@ -18,6 +18,7 @@ from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.config import config_hash
 from repoformer.context.leaks import CopyFinder
 from repoformer.context.next_chunk import NextChunk
+from repoformer.context.verbatim import stands_elsewhere
 from repoformer.seeding import generator
 
 from .done import done_of
@@ -68,25 +69,26 @@ def _in_context(shard: Shard, stats: Stats, advance: Advance) -> Iterator[BlankI
     for repository in read_parquet(Repository, shard.part("collect")):
         side = sides.get(repository.id)
         if side in ("train", "validation") and blanks[repository.id]:
-            searches = _searches(repository, shard.recipe)
+            files = sorted(repository.files, key=lambda file: file.path)
+            copies = CopyFinder(files)
+            searches = _searches(files, copies, shard.recipe)
             share = shard.recipe.retrieve.query_holds_target if side == "train" else 0.0
             for blank in blanks[repository.id]:
                 context = _context(searches[blank.kind], blank, shard.recipe.seed, share)
-                stats.counts["target stands verbatim in another file"] += _stands_elsewhere(blank, repository.files)
+                stats.counts["target stands verbatim in another file"] += stands_elsewhere(blank, files, copies)
                 stats.counts["query holds the target"] += context.query_holds_target
                 stats.counts["nothing retrieved"] += not context.chunks
                 yield BlankInContext(blank, context)
         advance(len(blanks[repository.id]))
 
 
-def _searches(repository: Repository, recipe: DataRecipe) -> dict[str, NextChunk]:
+def _searches(files: Sequence[SourceFile], copies: CopyFinder, recipe: DataRecipe) -> dict[str, NextChunk]:
     """One search per kind of blank, over windows of its size; what they can share they do."""
     retrieve = recipe.retrieve
-    copies = CopyFinder(sorted(repository.files, key=lambda file: file.path))
 
     def search(window: int, stride: int) -> NextChunk:
         return NextChunk(
-            repository.files,
+            files,
             window=window,
             stride=stride,
             top=retrieve.top,
@@ -104,11 +106,6 @@ def _context(search: NextChunk, blank: Blank, seed: int, query_holds_target: flo
     drawn = generator(seed, "query-holds-target", blank.id).random()
     context = search.retrieve(blank, query_holds_target=drawn < query_holds_target)
     return dataclasses.replace(context, seconds=0.0)
-
-
-def _stands_elsewhere(blank: Blank, files: Sequence[SourceFile]) -> bool:
-    target = blank.target.strip()
-    return any(target in file.text for file in files if file.path != blank.path)
 
 
 STAGE = Stage("retrieve", "blank", ("retrieve",), settings, inputs, run_shard)

@@ -22,6 +22,7 @@ from repoformer.code.lines import lines_of
 from repoformer.code.records import Blank, Repository, RetrievedContext
 from repoformer.context.leaks import TELLING_CHARACTERS, CopyFinder, leaks, squeezed
 from repoformer.context.next_chunk import NextChunk
+from repoformer.context.verbatim import stands_elsewhere
 from repoformer.errors import UserError
 
 from .recipe import EvalRecipe, Retrieval
@@ -144,7 +145,7 @@ def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval
         index, index_seconds = indexes[size]
         context = index.retrieve(blank)
         _refuse_leaks(blank, leaks(blank, context, repository.files))
-        elsewhere = _stands_elsewhere(blank, repository, copies)
+        elsewhere = stands_elsewhere(blank, repository.files, copies)
         yield Prepared(blank, context, finder_seconds + index_seconds, elsewhere, duplication)
 
 
@@ -179,9 +180,3 @@ def _index(
         copies=copies,
     )
     return index, time.perf_counter() - started
-
-
-def _stands_elsewhere(blank: Blank, repository: Repository, copies: CopyFinder) -> bool:
-    own = {blank.path} | copies.copies_of(blank.path, blank.left + blank.target + blank.right)
-    lines = f"\n{blank.target}\n"
-    return any(lines in f"\n{file.text}\n" for file in repository.files if file.path not in own)
