@@ -34,7 +34,6 @@ REPOSITORIES = {
     "redframes==1.4.1": ("redframes", ["python -m pip install -q -e . pytest matplotlib scikit-learn"], ["tests"]),
     "itsdangerous==2.2.0": ("src", ["python -m pip install -q -e . pytest freezegun"], ["tests"]),
     "h11==0.16.0": ("h11", ["python -m pip install -q -e . pytest"], ["h11/tests"]),
-    "iniconfig==2.1.0": ("src", ["python -m pip install -q -e . pytest"], ["testing"]),
     "mistune==3.4.0": ("src", ["python -m pip install -q -e . pytest"], ["tests"]),
 }
 NO_CONTEXT = RetrievedContext((), "", False, "none", 0.0)
