@@ -22,6 +22,7 @@ from repoformer.models.pretraining.rows import RowMaker, shares_of, target_mask
 from repoformer.models.pretraining.run import prepare, train
 from repoformer.models.pretraining.token_file import Ragged, TokenFile, load_tokens
 from repoformer.models.pretraining.tokenizer import CONTROL_TOKENS
+from repoformer.models.pretraining.trainer import Trainer
 from repoformer.prompt.budgets import COMPLETION
 from repoformer.prompt.builder import PromptBuilder
 from repoformer.prompt.dialects import dialect_named
@@ -233,6 +234,13 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     pretrain(REPOSITORIES[:1], tmp_path, RECIPE)
     with pytest.raises(UserError, match="other data"):
         pretrain(REPOSITORIES, tmp_path, RECIPE)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x80\x02}q\x00."], ids=["empty", "text", "no keys"])
+def test_a_broken_checkpoint_is_named(tmp_path, tokenizer, content):
+    (tmp_path / "checkpoint.pt").write_bytes(content)
+    with pytest.raises(UserError, match=r"checkpoint\.pt: not readable \(.+\); delete it to start again"):
+        Trainer(new_model(RECIPE.model, tokenizer, 0), None, RECIPE, tmp_path, "key")
 
 
 def test_no_repositories_is_a_users_mistake(tmp_path):

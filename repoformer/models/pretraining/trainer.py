@@ -7,6 +7,7 @@ learning rate follow it, so the same recipe makes sense of two minutes and of tw
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import time
 from collections.abc import Callable
@@ -142,9 +143,11 @@ class Trainer:
             return
         try:
             state = torch.load(path, map_location=self.recipe.device, weights_only=True)
-        except (OSError, RuntimeError, EOFError, ValueError) as error:
-            raise UserError(f"{path}: not readable ({str(error).splitlines()[0]}); delete it to start again") from None
-        if state["run_key"] != self.run_key:
+            run_key = state["run_key"]
+        except (OSError, RuntimeError, EOFError, ValueError, TypeError, KeyError, pickle.UnpicklingError) as error:
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise UserError(f"{path}: not readable ({reason}); delete it to start again") from None
+        if run_key != self.run_key:
             raise UserError(
                 f"{path}: is of a run on other data or of another model; delete it or choose another out=DIR"
             )
