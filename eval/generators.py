@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any, Protocol
 
+import torch
+
 from repoformer.code.records import Prediction
 from repoformer.inference.arms import ArmRequest, Arms, Length, TimedArms, complete_arms, time_arms
 from repoformer.models.fingerprint import model_hash
-from repoformer.models.loading import LoadedModel, load_model, model_folder
+from repoformer.models.loading import LoadedModel, dtype_on, load_model, model_folder
 from repoformer.models.settings import ModelSettings, load_settings
 
 from .recipe import EvalRecipe, EvaluatedModel
@@ -56,10 +58,12 @@ class LocalGenerator:
         return self._loaded
 
     def made_with(self) -> dict[str, Any]:
-        """Its files and the prompts that its settings ask for."""
+        """Its files, the prompts that its settings ask for, and what decides about the sums of floats."""
         settings = load_settings(self._folder)
         prompts = _prompt_settings(settings) if settings else "detected from the tokenizer"
-        return {"model": model_hash(self._folder), "prompts": prompts}
+        device, batch = torch.device(self._recipe.device), self._recipe.batch
+        numbers = {"device": device.type, "dtype": str(dtype_on(device)), "batch": batch}
+        return {"model": model_hash(self._folder), "prompts": prompts, **numbers}
 
     def facts_of_today(self) -> dict[str, Any]:
         """Its thresholds may have been chosen anew since."""

@@ -8,8 +8,8 @@ its expectation under that number (`outcomes.expected`). All policies but `rando
     greedy     where <cc> is the most likely token           } by a model that takes decisions
     threshold  where P(<cc>) exceeds the model's threshold   }
     random     for as large a share of each kind as `threshold` does, whichever blanks these are: its exact expectation
-    oracle     exactly where context raises edit similarity: no policy that picks one of the two has a higher one (by exact
-               match one may)
+    oracle     exactly where context raises edit similarity: no policy that picks one of the two has a higher one
+               (by exact match one may)
 
 and, for the same share of each kind as `threshold`, so that they are compared at equal budgets and without tuning,
 the blanks that rank highest by another signal (appendix C):

@@ -67,12 +67,17 @@ def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool 
     settings = load_settings(folder)
     target = _device(device)
     tokenizer = _load_tokenizer(folder, name)
-    model = _load_weights(folder, name, torch.float32 if target.type == "cpu" else torch.bfloat16).to(target).eval()
+    model = _load_weights(folder, name, dtype_on(target)).to(target).eval()
     _check_vocabulary(model, tokenizer, name)
     if settings is not None:
         return LoadedModel(model, tokenizer, settings, name)
     detected = detect_settings(tokenizer, positions_of(model), name)
     return LoadedModel(model, tokenizer, detected, name, "detected from the tokenizer")
+
+
+def dtype_on(device: torch.device) -> torch.dtype:
+    """The precision of inference on a device."""
+    return torch.float32 if device.type == "cpu" else torch.bfloat16
 
 
 def load_tokenizer(name_or_path: str | Path, *, download: bool = False) -> tuple[Any, Dialect]:

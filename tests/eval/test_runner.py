@@ -120,6 +120,15 @@ def test_predictions_of_another_model_are_set_aside(
     assert len(predictions(recipe, "m")) == 2
 
 
+def test_predictions_in_other_batches_are_set_aside(
+    recipe_with: Make, own_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = recipe_with(models=[{"name": "m", "path": str(own_model)}], control=None, limit=2)
+    runner.run(recipe)
+    runner.run(recipe.model_copy(update={"batch": recipe.batch + 1}))
+    assert "m.jsonl: made with other batch;" in capsys.readouterr().err
+
+
 def test_new_thresholds_need_no_new_completions(
     recipe_with: Make, own_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
