@@ -24,6 +24,8 @@ from tqdm import tqdm
 from repoformer.code.storage import read_json, write_json
 from repoformer.config import write_run_record
 from repoformer.models.example_encoding import load_encoding
+from repoformer.models.fingerprint import model_hash
+from repoformer.models.loading import model_folder
 from repoformer.training.checkpoints import Checkpoints, Progress, check_layout, check_same, keep_names_plain
 from repoformer.training.examples import fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
@@ -57,7 +59,8 @@ class TrainResult:
 
 def train(recipe: TrainRecipe) -> TrainResult:
     """Train, or go on training, until the recipe's last step or until asked to stop."""
-    settings = recipe.settings() | {"data": fingerprint(recipe.data)}
+    files = {"data": fingerprint(recipe.data), "model_files": model_hash(model_folder(recipe.model))}
+    settings = recipe.settings() | files
     finished = _finished(recipe.out, settings)
     if finished is not None:
         return finished

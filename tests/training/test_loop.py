@@ -17,7 +17,7 @@ import torch
 import yaml
 from accelerate import PartialState, debug_launcher
 from accelerate.state import AcceleratorState, GradientState
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from repoformer.code.records import Example
@@ -412,3 +412,15 @@ def test_examples_of_another_tokenizer_are_refused(make_recipe: Any, data_folder
     save_encoding(data, ExampleEncoding(preset="pocket", tokenizer="of another model"))
     with pytest.raises(UserError, match="examples.json: the examples were assembled with another tokenizer"):
         train(make_recipe(data=str(data)))
+
+
+def test_a_run_does_not_go_on_from_a_model_whose_files_have_changed(
+    make_recipe: Any, model_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(model_folder, tmp_path / "model")
+    recipe = make_recipe(model=str(tmp_path / "model"), epochs=1)
+    train(recipe)
+    weights = load_file(tmp_path / "model" / "model.safetensors")
+    save_file({name: weight + 1 for name, weight in weights.items()}, tmp_path / "model" / "model.safetensors")
+    with pytest.raises(UserError, match="model_files was"):
+        train(recipe)
