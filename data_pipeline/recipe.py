@@ -182,7 +182,8 @@ class Label(Section):
     likelihood: bool = False
     """Also store how likely the model finds the target in both arms."""
     by: Literal["edit_similarity", "likelihood"] = Field(default="edit_similarity", validate_default=True)
-    """Which gain becomes that of a training example, and is counted by the data card."""
+    """Which gain becomes that of a training example: in edit similarity, or in nats of mean log likelihood per token.
+    The data card counts positive labels by edit similarity in either case."""
 
     @field_validator("likelihood")
     @classmethod

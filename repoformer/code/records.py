@@ -148,6 +148,7 @@ class Example:
     repository: str
     kind: Kind
     gain: float
+    """In edit similarity, or in mean log likelihood per token where the data recipe's ``label.by`` says so."""
     left: tuple[int, ...]
     right: tuple[int, ...]
     cross_file: tuple[int, ...]

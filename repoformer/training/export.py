@@ -74,7 +74,7 @@ def model_card(recipe: TrainRecipe, settings: ModelSettings, step: int, validati
         f"end token {'trained' if recipe.train_end_token else 'not trained'}",
         f"- {step} steps of {recipe.batch} examples ({recipe.epochs:g} epochs), learning rate "
         f"{recipe.learning_rate:g}, {recipe.precision}, seed {recipe.seed}",
-        f"- an instance wants context when edit similarity gains more than {recipe.label_threshold:g}",
+        f"- an instance wants context when {_measure(settings)} gains more than {recipe.label_threshold:g}",
         "",
         "## Measured",
         "",
@@ -87,6 +87,12 @@ def model_card(recipe: TrainRecipe, settings: ModelSettings, step: int, validati
         "",
     ]
     return "\n".join(lines)
+
+
+def _measure(settings: ModelSettings) -> str:
+    """What the labels' gain is counted in; data that do not say hold edit similarities."""
+    by = settings.labels.get("label", {}).get("by", "edit_similarity")
+    return "the mean log likelihood of a target's tokens (nats)" if by == "likelihood" else "edit similarity"
 
 
 def _measured(validation: Validation) -> list[str]:

@@ -33,7 +33,7 @@ class TrainingSequence:
 class Verbaliser:
     """Turns examples into training sequences.
 
-    An instance wants context when retrieval raised edit similarity by more than ``label_threshold``; one whose context
+    An instance wants context when its gain, in the data's measure, exceeds ``label_threshold``; one whose context
     is empty never does.
     """
 

@@ -15,8 +15,8 @@ ENOUGH = 20
 def choose_thresholds(kinds: Sequence[Kind], p_retrieve: Sequence[float], gains: Sequence[float]) -> dict[Kind, float]:
     """For every kind of blank the T for which the gains of its examples with P(<cc>) > T sum highest.
 
-    ``gains`` in edit similarity are those that the labels were made from. They were measured with the labelling model,
-    so T is as good as that model's gains are near those of the one being trained.
+    ``gains``, in whatever measure the data have, are those that the labels were made from. They were measured with the
+    labelling model, so T is as good as that model's gains are near those of the one being trained.
     """
     thresholds: dict[Kind, float] = {}
     for kind in get_args(Kind):

@@ -15,8 +15,9 @@ from repoformer.code.storage import write_json
 from repoformer.models.example_encoding import ExampleEncoding, save_encoding
 from repoformer.models.fingerprint import tokenizer_hash
 from repoformer.models.loading import load_model
-from repoformer.models.settings import load_settings
+from repoformer.models.settings import ModelSettings, load_settings
 from repoformer.training import loop
+from repoformer.training.export import model_card
 from repoformer.training.loop import train
 from repoformer.training.objectives import OBJECTIVES
 from repoformer.training.recipe import TrainRecipe
@@ -88,6 +89,15 @@ def test_the_preset_of_the_examples_goes_along_whatever_the_base_model_has_room_
     recipe = make_recipe(model=str(roomy), data=str(data))
     train(recipe)
     assert load_model(recipe.out).settings.preset == "pocket"
+
+
+def test_the_card_says_what_the_labels_gain_is_in(make_recipe: Any) -> None:
+    def said(labels: dict[str, Any]) -> str:
+        return model_card(make_recipe(), ModelSettings(style="selective", labels=labels), 1, None)
+
+    assert "wants context when edit similarity gains" in said({})
+    assert "wants context when edit similarity gains" in said({"label": {"by": "edit_similarity"}})
+    assert "wants context when the mean log likelihood" in said({"label": {"by": "likelihood"}})
 
 
 def test_fine_tuning_goes_on_from_a_fine_tuned_model(recipe: TrainRecipe, make_recipe: Any, tmp_path: Path) -> None:
