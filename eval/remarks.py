@@ -111,6 +111,9 @@ def _on(model: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
         )
     if overall["em_without"] == overall["em_with"] == 0:
         yield f"{name}: no completion is an exact match."
+    if model["trained_with_other"]:
+        settings = ", ".join(f"{key}={value}" for key, value in model["trained_with_other"].items())
+        yield f"{name}: its labels were made with other retrieval than is evaluated here ({settings})."
     if not model["seconds"]["n"]:
         yield f"{name}: seconds were not measured (latency_blanks=0)."
     if model["decides"]:

@@ -35,7 +35,7 @@ from .effect import effect_by_repository, effect_of_context, effect_where_asked,
 from .examples import examples
 from .outcomes import Floats, Outcomes, expected, outcomes_of
 from .policies import TRIALS, replay
-from .recipe import EvalRecipe
+from .recipe import EvalRecipe, Retrieval
 from .remarks import remarks
 from .retrieve import Prepared, Retrieved
 from .signals import signal_quality
@@ -107,7 +107,7 @@ def summarise(
         "notes": list(notes),
         "control": recipe.control,
         "data": _data(recipe, asked),
-        "models": [_model(model, by_id) for model in evaluated],
+        "models": [_model(model, by_id, recipe.retrieve) for model in evaluated],
         "rows": [
             asdict(row) for model in evaluated for row in rows(model.name, model.outcomes, model.policies, bootstrap)
         ],
@@ -157,7 +157,7 @@ def _target_retrieved(one: Prepared) -> bool:
     return any(lines in f"\n{ranked.chunk.text}\n" for ranked in one.context.chunks)
 
 
-def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]:
+def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: Retrieval) -> dict[str, Any]:
     outcomes, settings = model.outcomes, model.settings
     ordered = [prepared[id] for id in outcomes.ids.tolist()]
     index_seconds = np.array([one.index_seconds for one in ordered])
@@ -171,6 +171,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]
         "path": model.facts["path"],
         "hash": model.made_with["model"],
         "style": settings.style,
+        "trained_with_other": other_retrieval(settings, retrieval),
         "fine_tuned": bool(settings.labels),  # only the trainer's export says how labels were made
         "dialect": settings.dialect,
         "preset": settings.preset,
@@ -198,6 +199,12 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared]) -> dict[str, Any]
         "seconds": seconds_of_parts(outcomes, index_seconds),
         "decisions": {scope: _decisions(model, scope) for scope in outcomes.scopes} if outcomes.decides else None,
     }
+
+
+def other_retrieval(settings: ModelSettings, retrieval: Retrieval) -> dict[str, Any]:
+    """What of the retrieval behind the model's labels, where that is known, is another than evaluated here."""
+    evaluated = retrieval.model_dump() | {"scorer": "jaccard"}
+    return {name: value for name, value in settings.retrieval.items() if value != evaluated[name]}
 
 
 def _decisions(model: Evaluated, scope: str) -> dict[str, Any]:

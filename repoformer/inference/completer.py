@@ -94,7 +94,7 @@ class SelectiveCompleter:
         if lines < 1:
             raise UserError(f"cannot write {lines} lines; choose 1 or more")
         blank = InsertionPoint.parse(place).blank(root, replace=replace, lines=lines)
-        tree = self._working_trees.setdefault(root.resolve(), WorkingTree(root))
+        tree = self._working_trees.setdefault(root.resolve(), WorkingTree(root, self.loaded.settings.retrieval))
         return self.complete(blank, tree, policy, lines=replace or lines)
 
     def complete(

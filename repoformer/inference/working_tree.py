@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -18,8 +20,10 @@ _FILES_AT_ONCE = 200
 class WorkingTree:
     """Next-chunk context from a folder, which is read and indexed when context is first asked for."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, retrieval: Mapping[str, Any] | None = None) -> None:
+        """``retrieval``: options of :class:`NextChunk` that the model was trained with."""
         self._root = root
+        self._retrieval = dict(retrieval or {})
 
     def retrieve(self, blank: Blank) -> RetrievedContext:
         """The chunks for a blank of this folder, best first."""
@@ -34,7 +38,7 @@ class WorkingTree:
                 some = paths[start : start + _FILES_AT_ONCE]
                 files += read_files(self._root, some).files
                 bar.update(len(some))
-            return NextChunk(files)
+            return NextChunk(files, **self._retrieval)
 
     def _paths(self) -> list[str]:
         """The project's source files; in a git checkout without what git ignores, such as builds and run outputs."""

@@ -16,6 +16,9 @@ FILE_NAME = "repoformer.json"
 # Section 4.2, footnote 6: what the paper uses for its own models. A trained model carries thresholds of its own.
 PAPER_THRESHOLDS = {"line": 0.20, "api": 0.20, "chunk": 0.20, "function": 0.15}
 
+# Not how many chunks: training data hold as many as fit, and more do no harm where the budget cuts them.
+_RETRIEVAL = ("window", "stride", "neighbour", "query_lines", "scorer")
+
 
 class ModelSettings(Section):
     """Prompt style, dialect, budgets and thresholds of a model."""
@@ -40,6 +43,11 @@ class ModelSettings(Section):
     def training_budgets(self) -> TrainingBudgets:
         """Token budgets of training examples."""
         return TRAINING[self.preset]
+
+    @property
+    def retrieval(self) -> dict[str, Any]:
+        """How context was found for the training labels, as far as it is known; serving finds it alike."""
+        return {name: value for name, value in self.labels.get("retrieve", {}).items() if name in _RETRIEVAL}
 
     def threshold(self, kind: str) -> float:
         """The threshold for this kind of blank; the paper's where the model has none of its own."""

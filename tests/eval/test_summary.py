@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from repoformer.eval.recipe import EvalRecipe
+from repoformer.eval.remarks import remarks
 from repoformer.eval.report import render
 from repoformer.eval.retrieve import Prepared, Retrieved
 from repoformer.eval.sources import Source
-from repoformer.eval.summary import Evaluated, summarise
+from repoformer.eval.summary import Evaluated, other_retrieval, summarise
 from repoformer.models.settings import ModelSettings
 
 OWN = {"chunk": 0.3, "function": 0.3}
@@ -148,3 +149,15 @@ def test_deciding_models_are_compared_with_a_coin_and_all_others(finished_run: E
     selectors = ("random", "trial-retrieval", "trial-uncertainty", "trial-entropy")
     assert set(compared) == plain | {("deciding", "deciding", other) for other in selectors}
     assert len(compared) == (2 + len(selectors)) * len(("all", "chunk", "function"))
+
+
+def test_a_model_trained_with_other_retrieval_is_said(finished_run: EvalRecipe) -> None:
+    labels = {"retrieve": {"window": 20, "stride": 5, "scorer": "bm25", "top": 3}}
+    other = other_retrieval(ModelSettings(labels=labels), finished_run.retrieve)
+    assert other == {"stride": 5, "scorer": "bm25"}
+    summary = json.loads((Path(finished_run.out) / "summary.json").read_text())
+    assert "other retrieval" not in said(summary)
+    summary["models"][0]["trained_with_other"] = other
+    assert "its labels were made with other retrieval than is evaluated here (stride=5, scorer=bm25)." in "\n".join(
+        remarks(summary)
+    )

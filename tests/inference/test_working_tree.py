@@ -9,6 +9,7 @@ import pytest
 
 from repoformer.inference.insertion_point import InsertionPoint
 from repoformer.inference.working_tree import WorkingTree
+from repoformer.models.settings import ModelSettings
 
 CODE = "def add(first, second):\n    return first + second\n"
 
@@ -58,3 +59,15 @@ def test_files_that_cannot_be_read_are_left_out(folder: Path) -> None:
     (folder / "latin.py").write_bytes(b"first = second = '\xe9'\n")
     (folder / "huge.py").write_text("first + second\n" * 100_000)
     assert retrieved(folder) == {"there.py", "build/generated.py"}
+
+
+def test_context_is_found_as_for_the_labels_that_the_model_was_trained_on(folder: Path) -> None:
+    options = {"window": 7, "stride": 3, "neighbour": "same", "query_lines": 5, "scorer": "bm25"}
+    made = {"top": 3, "function_window": 9, "query_holds_target": 0.5}
+    retrieval = ModelSettings(labels={"retrieve": options | made}).retrieval
+    assert retrieval == options
+    blank = InsertionPoint.parse("here.py:3").blank(folder)
+    assert WorkingTree(folder, retrieval).retrieve(blank).strategy == "next-chunk(bm25, 7/3, same, query 5)"
+    assert WorkingTree(folder, ModelSettings().retrieval).retrieve(blank).strategy == (
+        "next-chunk(jaccard, 20/10, next, query 20)"
+    )
