@@ -236,6 +236,13 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
         pretrain(REPOSITORIES, tmp_path, RECIPE)
 
 
+def test_a_run_goes_on_with_other_limits_but_not_with_another_recipe(tmp_path):
+    pretrain(REPOSITORIES[:1], tmp_path, RECIPE)
+    assert pretrain(REPOSITORIES[:1], tmp_path, RECIPE.model_copy(update={"steps": RECIPE.steps + 1}))
+    with pytest.raises(UserError, match="other settings"):
+        pretrain(REPOSITORIES[:1], tmp_path, RECIPE.model_copy(update={"target_weight": 1.5}))
+
+
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x80\x02}q\x00."], ids=["empty", "text", "no keys"])
 def test_a_broken_checkpoint_is_named(tmp_path, tokenizer, content):
     (tmp_path / "checkpoint.pt").write_bytes(content)

@@ -28,6 +28,9 @@ from repoformer.training.export import export_model
 
 SETTINGS = ModelSettings(dialect="starcoder", style="base", preset="pocket")
 
+_CHANGEABLE = {"minutes", "steps", "probes", "save_seconds", "device"}
+"""What of a recipe may be another when a run goes on: how long it takes, where, and what is measured on the way."""
+
 
 def pretrain(
     repositories: Sequence[Repository], out_dir: Path, recipe: PretrainRecipe, held_out: Sequence[Repository] = ()
@@ -86,7 +89,8 @@ def _trainer(out_dir: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
     builder = _builder(tokenizer)
     model = new_model(recipe.model, tokenizer, recipe.seed)
     rows = RowMaker(tokens, builder, recipe.seed)
-    trainer = Trainer(model, rows, recipe, out_dir, config_hash(tokens.key, recipe.model))
+    decides = recipe.model_dump(mode="json", exclude=_CHANGEABLE)
+    trainer = Trainer(model, rows, recipe, out_dir, config_hash(tokens.key, decides))
     loaded = LoadedModel(model, tokenizer, SETTINGS, "pretraining")
     return tokenizer, trainer, lambda: measure(loaded, builder, held_out, recipe.probes.completed)
 

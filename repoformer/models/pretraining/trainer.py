@@ -149,7 +149,8 @@ class Trainer:
             raise UserError(f"{path}: not readable ({reason}); delete it to start again") from None
         if run_key != self.run_key:
             raise UserError(
-                f"{path}: is of a run on other data or of another model; delete it or choose another out=DIR"
+                f"{path}: is of a run on other data, of another model, or with other settings; delete it or choose "
+                "another out=DIR"
             )
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
