@@ -16,7 +16,7 @@ from repoformer.errors import UserError
 from repoformer.models.loading import load_model
 from repoformer.models.pretraining import PretrainRecipe, pretrain, train_tokenizer
 from repoformer.models.pretraining.model import new_model
-from repoformer.models.pretraining.probes import induction
+from repoformer.models.pretraining.probes import TargetLosses, induction, likelihoods
 from repoformer.models.pretraining.recipe import Architecture, Mixture, Phase
 from repoformer.models.pretraining.rows import RowMaker, shares_of, target_mask
 from repoformer.models.pretraining.run import prepare, train
@@ -192,6 +192,16 @@ def test_probes_measure_the_held_out_repository(prepared):
     train(prepared, RECIPE)
     last = json.loads((prepared / "metrics.jsonl").read_text().splitlines()[-1])
     assert {"repeated_48", "nll_without", "nll_with", "es_without", "es_with"} <= set(last)
+
+
+def test_likelihoods_weigh_blanks_by_their_tokens():
+    losses = [TargetLosses(2.0, 1.0, 2.0, 0.5, tokens=30), TargetLosses(4.0, 5.0, 4.0, 0.5, tokens=10)]
+    record = likelihoods(losses, ["one", "two"])
+    assert record["nll_without"] == pytest.approx(2.5)
+    assert record["nll_with"] == pytest.approx(2.0)
+    assert record["likelier_with"] == 0.5
+    assert record["gain"] == pytest.approx(0.0)
+    assert record["gain_low"] <= 0.0 <= record["gain_high"]
 
 
 def _weights(folder: Path | None) -> dict[str, torch.Tensor]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from repoformer.code.records import Blank, Repository, RetrievedContext
+from repoformer.code.languages import LANGUAGES
+from repoformer.code.records import Blank, Chunk, Repository, RetrievedContext
 from repoformer.inference.arms import ArmRequest, complete_arms
+from repoformer.metrics.bootstrap import paired_bootstrap
 from repoformer.metrics.completion import postprocess
 from repoformer.metrics.text import edit_similarity
 from repoformer.models.loading import LoadedModel
@@ -68,24 +70,40 @@ def induction(model: Any, vocabulary: int, span: int, first: int = 19) -> tuple[
     return float(losses[:, : span - 1].mean()), float(losses[:, span:].mean())
 
 
-def target_losses(model: Any, builder: PromptBuilder, held_out: Sequence[HeldOut]) -> list[tuple[float, float, int]]:
-    """Per blank: summed nats of its target without context, with it, and the number of target tokens.
+class TargetLosses(NamedTuple):
+    """Nats per token of one blank's target, its end token included, by what stands in the place of the context."""
 
-    The end token counts as a part of the target; a target is cut to the tokens that completion may generate.
-    """
-    return [_target_loss(model, builder, one) for one in held_out]
+    without: float
+    with_retrieved: float
+    with_foreign: float
+    """What was retrieved for another blank: any benefit of context as such, without relevance."""
+    with_target: float
+    """The target itself, as a chunk: how well the model could copy if retrieval were perfect."""
+    tokens: int
+
+
+def target_losses(model: Any, builder: PromptBuilder, held_out: Sequence[HeldOut]) -> list[TargetLosses]:
+    """Losses of all blanks; a target is cut to the tokens that completion may generate."""
+    others = [*held_out[1:], *held_out[:1]]
+    return [_target_losses(model, builder, one, other) for one, other in zip(held_out, others, strict=True)]
 
 
 @torch.no_grad()
-def _target_loss(model: Any, builder: PromptBuilder, held_out: HeldOut) -> tuple[float, float, int]:
+def _target_losses(model: Any, builder: PromptBuilder, held_out: HeldOut, other: HeldOut) -> TargetLosses:
     blank = held_out.blank
     in_file = builder.in_file(blank.left, blank.right)
-    cross_file = builder.cross_file([ranked.chunk for ranked in held_out.context.chunks], "#")
     target = [*builder.encode(blank.target)[: builder.budgets.generated(blank.kind) - 1], builder.end_id]
-    without, with_context = (
-        _continuation_loss(model, builder.prompt(in_file, context), target) for context in (None, cross_file)
-    )
-    return without, with_context, len(target)
+    contexts = [
+        [],
+        [ranked.chunk for ranked in held_out.context.chunks],
+        [ranked.chunk for ranked in other.context.chunks],
+        [Chunk(other.blank.path, blank.start, blank.end, blank.target)],
+    ]
+    prompts = [
+        builder.prompt(in_file, builder.cross_file(chunks, LANGUAGES[blank.language].comment)) for chunks in contexts
+    ]
+    without, retrieved, foreign, told = (_continuation_loss(model, prompt, target) / len(target) for prompt in prompts)
+    return TargetLosses(without, retrieved, foreign, told, len(target))
 
 
 def _continuation_loss(model: Any, prompt: list[int], target: list[int]) -> float:
@@ -104,15 +122,24 @@ def measure(
         fresh, again = induction(loaded.model, vocabulary, span)
         record |= {f"random_{span}": fresh, f"repeated_{span}": again}
     if held_out:
-        losses = np.array(target_losses(loaded.model, builder, held_out))
-        tokens = losses[:, 2].sum()
-        record |= {
-            "nll_without": float(losses[:, 0].sum() / tokens),
-            "nll_with": float(losses[:, 1].sum() / tokens),
-            "likelier_with": float((losses[:, 1] < losses[:, 0]).mean()),
-        }
+        record |= likelihoods(
+            target_losses(loaded.model, builder, held_out), [one.blank.repository for one in held_out]
+        )
     if completed and held_out:
         record |= completions(loaded, held_out[:completed])
+    return record
+
+
+def likelihoods(losses: Sequence[TargetLosses], repositories: Sequence[str]) -> dict[str, float]:
+    """Nats per target token over all blanks, and what retrieved context gains per blank, with its 95 % interval."""
+    table = np.array(losses)
+    means = (table[:, :-1] * table[:, -1:]).sum(0) / table[:, -1].sum()
+    gains = table[:, 0] - table[:, 1]
+    interval = paired_bootstrap(gains.tolist(), repositories)
+    record = dict(zip(("nll_without", "nll_with", "nll_with_foreign", "nll_with_target"), means.tolist(), strict=True))
+    record |= {"likelier_with": float((gains > 0).mean()), "gain": float(gains.mean())}
+    if interval.low is not None and interval.high is not None:
+        record |= {"gain_low": interval.low, "gain_high": interval.high}
     return record
 
 
