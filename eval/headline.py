@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .outcomes import SCOPE_ALL
 from .remarks import FEW_REPOSITORIES, best_es, better_untuned, chance_es
 
-Json = dict[str, Any]
+Json = Mapping[str, Any]
 
 LEAD = 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .outcomes import SCOPE_ALL
@@ -13,7 +13,7 @@ NEAR_ZERO_ES = 0.1
 """Taken for the level of chance where a single blank of its kind leaves nothing to measure that with."""
 
 
-def remarks(summary: dict[str, Any]) -> list[str]:
+def remarks(summary: Mapping[str, Any]) -> list[str]:
     """All remarks on a summary, the most important first."""
     return [
         *_on_control(summary),
@@ -23,19 +23,20 @@ def remarks(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def best_es(summary: dict[str, Any], model: str) -> float:
+def best_es(summary: Mapping[str, Any], model: str) -> float:
     """The highest edit similarity that a model reaches over all blanks without knowing the answers."""
     rows = (row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL)
-    return max(row["es"] for row in rows if row["policy"] != "oracle")
+    best: float = max(row["es"] for row in rows if row["policy"] != "oracle")
+    return best
 
 
-def chance_es(summary: dict[str, Any]) -> float:
+def chance_es(summary: Mapping[str, Any]) -> float:
     """What knows nothing of the blanks reaches on all of them."""
     chance: float | None = summary["data"]["chance_es"][SCOPE_ALL]
     return NEAR_ZERO_ES if chance is None else chance
 
 
-def better_untuned(summary: dict[str, Any]) -> Iterator[str]:
+def better_untuned(summary: Mapping[str, Any]) -> Iterator[str]:
     """Where a model that was not fine-tuned beats one that was, in words."""
     tuned = [model["name"] for model in summary["models"] if model["fine_tuned"]]
     for base in (model["name"] for model in summary["models"] if not model["fine_tuned"]):
@@ -48,7 +49,7 @@ def better_untuned(summary: dict[str, Any]) -> Iterator[str]:
                 )
 
 
-def _on_control(summary: dict[str, Any]) -> Iterator[str]:
+def _on_control(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["control"] is None:
         yield (
             "THE FIM-ONLY CONTROL IS MISSING: no model here was fine-tuned on the same blanks without context, so what "
@@ -58,7 +59,7 @@ def _on_control(summary: dict[str, Any]) -> Iterator[str]:
         yield "No model here takes decisions: there is no selective policy in the table."
 
 
-def _on_data(summary: dict[str, Any]) -> Iterator[str]:
+def _on_data(summary: Mapping[str, Any]) -> Iterator[str]:
     data = summary["data"]
     n, repositories = data["blanks"], len(data["repositories"])
     if data["partial"]:
@@ -88,7 +89,7 @@ def _on_data(summary: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _on_benchmark(data: dict[str, Any]) -> Iterator[str]:
+def _on_benchmark(data: Mapping[str, Any]) -> Iterator[str]:
     source = data["source"]
     yield from (f"{source['name']}: {note}." for note in source["notes"])
     if data["query_holds_target"]:
@@ -100,7 +101,7 @@ def _on_benchmark(data: dict[str, Any]) -> Iterator[str]:
         yield "Without the repositories it is not known which targets stand elsewhere, and copies cannot be told."
 
 
-def _on(model: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
+def _on(model: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     name = model["name"]
     overall = model["effect"][SCOPE_ALL]
     if best_es(summary, name) <= chance_es(summary):
@@ -120,7 +121,7 @@ def _on(model: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
         yield from _on_decisions(name, model)
 
 
-def _on_decisions(name: str, model: dict[str, Any]) -> Iterator[str]:
+def _on_decisions(name: str, model: Mapping[str, Any]) -> Iterator[str]:
     if model["paper_thresholds"]:
         kinds = " and ".join(model["paper_thresholds"])
         yield f"{name}: it has no threshold of its own for {kinds}; the paper's was used, chosen for other models."
@@ -131,7 +132,7 @@ def _on_decisions(name: str, model: dict[str, Any]) -> Iterator[str]:
         yield from (f"{name} ({kind}): {remark}" for remark in _on_quality(quality) if remark not in overall)
 
 
-def _on_quality(quality: dict[str, Any]) -> Iterator[str]:
+def _on_quality(quality: Mapping[str, Any]) -> Iterator[str]:
     if quality["auroc"]["reason"]:
         yield f"AUROC and average precision are undefined: {quality['auroc']['reason']}."
     if len(set(quality["p_retrieve"]["helped"] + quality["p_retrieve"]["not_helped"])) == 1:
