@@ -15,7 +15,7 @@ from repoformer.code.records import Repository, SourceFile
 from repoformer.errors import UserError
 from repoformer.models.loading import load_model
 from repoformer.models.pretraining import PretrainRecipe, pretrain, train_tokenizer
-from repoformer.models.pretraining.model import new_model
+from repoformer.models.pretraining.model import new_model, take_weights
 from repoformer.models.pretraining.probes import TargetLosses, induction, likelihoods
 from repoformer.models.pretraining.recipe import Architecture, Mixture, Phase
 from repoformer.models.pretraining.rows import RowMaker, shares_of, target_mask
@@ -192,6 +192,22 @@ def test_probes_measure_the_held_out_repository(prepared):
     train(prepared, RECIPE)
     last = json.loads((prepared / "metrics.jsonl").read_text().splitlines()[-1])
     assert {"repeated_48", "nll_without", "nll_with", "es_without", "es_with"} <= set(last)
+
+
+def test_a_run_starts_with_the_weights_of_another(prepared):
+    source = train(prepared, RECIPE)
+    model = new_model(RECIPE.model, load_model(source).tokenizer, seed=1)
+    take_weights(model, load_model(source).tokenizer, str(source))
+    expected = load_model(source).model.state_dict()
+    assert all(torch.equal(weight, expected[name]) for name, weight in model.state_dict().items())
+
+
+def test_weights_of_another_shape_are_refused(prepared):
+    source = train(prepared, RECIPE)
+    larger = RECIPE.model.model_copy(update={"layers": 3})
+    tokenizer = load_model(source).tokenizer
+    with pytest.raises(UserError, match="shape"):
+        take_weights(new_model(larger, tokenizer, seed=0), tokenizer, str(source))
 
 
 def test_likelihoods_weigh_blanks_by_their_tokens():

@@ -1,4 +1,4 @@
-"""The untrained model."""
+"""The model before its first step."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from repoformer.errors import UserError
+from repoformer.models.loading import load_model
 from repoformer.models.pretraining.recipe import Architecture
 from repoformer.models.pretraining.structured_start import structured_start
 
@@ -34,3 +36,14 @@ def new_model(architecture: Architecture, tokenizer: Any, seed: int) -> Any:
     if architecture.structured_start:
         structured_start(model, seed)
     return model
+
+
+def take_weights(model: Any, tokenizer: Any, name: str) -> None:
+    """Give ``model`` the weights of another one; a shape or a vocabulary that differs is refused."""
+    source = load_model(name)
+    if source.tokenizer.get_vocab() != tokenizer.get_vocab():
+        raise UserError(f"start_from {name!r}: its tokenizer is another one; prepare the corpus that it was trained on")
+    try:
+        model.load_state_dict(source.model.state_dict())
+    except RuntimeError:
+        raise UserError(f"start_from {name!r}: its shape is another one; set model to what it has") from None

@@ -112,6 +112,8 @@ class PretrainRecipe(Section):
     steps: int | None = Field(default=None, gt=0)
     """Number of optimiser steps. With both limits the one that is reached first counts."""
     model: Architecture = Architecture()
+    start_from: str | None = None
+    """A model of the same shape and tokenizer, ``pocket`` or a folder, whose weights a new run starts with."""
     documents: Documents = Documents()
     target_weight: float = Field(default=3.0, gt=0)
     """Weight of a target token's loss; every other token has weight one."""

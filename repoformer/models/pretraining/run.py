@@ -15,7 +15,7 @@ from repoformer.config import config_hash, write_run_record
 from repoformer.errors import UserError
 from repoformer.models.loading import LoadedModel
 from repoformer.models.pretraining.documents import build_tokens, learn_tokenizer, tokens_key
-from repoformer.models.pretraining.model import new_model
+from repoformer.models.pretraining.model import new_model, take_weights
 from repoformer.models.pretraining.probes import HeldOut, draw_held_out, measure
 from repoformer.models.pretraining.recipe import PretrainRecipe
 from repoformer.models.pretraining.rows import RowMaker
@@ -88,6 +88,8 @@ def _trainer(out_dir: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
     held_out = read_parquet(HeldOut, data / "held_out.parquet")
     builder = _builder(tokenizer)
     model = new_model(recipe.model, tokenizer, recipe.seed)
+    if recipe.start_from:
+        take_weights(model, tokenizer, recipe.start_from)
     rows = RowMaker(tokens, builder, recipe.seed)
     decides = recipe.model_dump(mode="json", exclude=_CHANGEABLE)
     trainer = Trainer(model, rows, recipe, out_dir, config_hash(tokens.key, decides))
