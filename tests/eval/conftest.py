@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,18 @@ from repoformer.models.settings import ModelSettings, save_settings
 from repoformer.prompt.budgets import COMPLETION, scaled
 
 
-@pytest.fixture(scope="session", autouse=True)
-def short_completions() -> Iterator[None]:
+@contextmanager
+def short_budgets() -> Iterator[None]:
     """A model with random weights hardly ever ends a line: a few tokens of each completion are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        short = scaled(COMPLETION["pocket"], new_tokens=8, new_tokens_function=8)
-        patch.setitem(COMPLETION, "pocket", short)
+        patch.setitem(COMPLETION, "pocket", scaled(COMPLETION["pocket"], new_tokens=8, new_tokens_function=8))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_completions() -> Iterator[None]:
+    """Not for the session: the rooms that are tested afterwards need the real budgets."""
+    with short_budgets():
         yield
 
 
@@ -112,7 +119,8 @@ def recipe_with(tmp_path: Path, recipe_values: dict[str, Any]) -> Callable[..., 
 def finished_run(tmp_path_factory: pytest.TempPathFactory, recipe_values: dict[str, Any]) -> EvalRecipe:
     """A run over everything, to look at."""
     recipe = EvalRecipe.model_validate(recipe_values | {"out": str(tmp_path_factory.mktemp("finished"))})
-    runner.run(recipe)
+    with short_budgets():
+        runner.run(recipe)
     return recipe
 
 

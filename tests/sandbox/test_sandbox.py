@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -171,7 +172,7 @@ def test_waiting_has_an_end() -> None:
 
 
 def test_time_is_that_of_all_processes_those_that_have_ended_too() -> None:
-    burn = f"{sys.executable} -S -c 'import time\nwhile time.process_time() < 0.4: pass'"
+    burn = f"{shlex.quote(sys.executable)} -S -c 'import time\nwhile time.process_time() < 0.4: pass'"
     job = Job(["sh", "-c", f"{burn} & {burn}; wait; {burn}"], readable=interpreter_folders())
     assert 1.2 <= Sandbox(LIMITS).run(job).processor < 3
     assert Sandbox(replace(LIMITS, seconds=1.0)).run(job).state == "timeout"
