@@ -35,16 +35,16 @@ test-slurm: .venv/package .venv/dev
 	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends slurm-wlm munge; }
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 WANDB_MODE=offline $(run) -m pytest -rP tests/slurm/real_slurm.py
 
-.venv/environment: pyproject.toml constraints.txt
+.venv/environment: pyproject.toml .constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; make quickstart PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	test -x $(python) || $(PYTHON) -m venv .venv
-	$(python) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "setuptools>=77"
+	$(python) -m pip install --quiet --disable-pip-version-check --constraint .constraints.txt "setuptools>=77"
 	$(python) -c 'import torch' 2>/dev/null || $(python) -m pip install --disable-pip-version-check $(TORCH)
-	$(python) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
+	$(python) -m pip install --quiet --disable-pip-version-check --constraint .constraints.txt .
 	touch $@
 
 .venv/dev: .venv/environment
-	$(python) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[dev]"
+	$(python) -m pip install --quiet --disable-pip-version-check --constraint .constraints.txt ".[dev]"
 	touch $@
 
 # Installed, not editable. build/ is removed because setuptools would pack what an earlier build left there.
