@@ -89,6 +89,9 @@ class Split(Section):
 
     validation: float = Field(default=0.1, gt=0, lt=1)
     test: float = Field(default=0.2, gt=0, lt=1, validate_default=True)
+    test_repositories: list[str] = []
+    """Names of the repositories to test on, in place of a share drawn by the seed; ``validation`` is then a share of
+    the others."""
 
     @field_validator("test")
     @classmethod

@@ -15,9 +15,10 @@ from repoformer.code.sources.file_rows import row_candidates
 from repoformer.code.sources.folders import folder_candidates
 from repoformer.code.sources.git import git_candidates
 from repoformer.code.sources.installed import installed_candidates
+from repoformer.code.sources.manifest import Manifest, Use, manifest_candidates
 from repoformer.code.sources.repository_lines import line_candidates
 from repoformer.code.sources.sdists import sdist_candidates
-from repoformer.config import Section
+from repoformer.config import Section, load_recipe
 
 
 class LicensedSource(Section):
@@ -123,6 +124,25 @@ class SdistSource(GuardedSource):
         )
 
 
+class ManifestSource(Section):
+    """Wheels that a manifest names by version and hash, such as the pocket model's: the same code for everybody."""
+
+    kind: Literal["manifest"]
+    path: str
+    """The manifest."""
+    uses: Annotated[list[Use], Field(min_length=1)]
+    """Which of its packages."""
+    folder: str
+    """Where the wheels lie, and where fetched ones go."""
+    download: bool = False
+    """Have pip fetch what is missing."""
+
+    def candidates(self) -> Sequence[Candidate]:
+        """The packages."""
+        manifest = load_recipe(Manifest, _place(self.path))
+        return manifest_candidates(manifest.used_for(*self.uses), _place(self.folder), download=self.download)
+
+
 class RowColumns(Section):
     """Which columns of a data set hold what."""
 
@@ -173,7 +193,14 @@ class LinesSource(LicensedSource):
 
 
 Source = Annotated[
-    FolderSource | InstalledSource | ArchiveSource | GitSource | SdistSource | DatasetSource | LinesSource,
+    FolderSource
+    | InstalledSource
+    | ArchiveSource
+    | GitSource
+    | SdistSource
+    | ManifestSource
+    | DatasetSource
+    | LinesSource,
     Field(discriminator="kind"),
 ]
 

@@ -49,10 +49,9 @@ def write_split(recipe: DataRecipe) -> None:
     if both and read_split(recipe).made_from == made_from:
         return
     found = _duplicates(recipe)
-    if len(found.originals) < len(SIDES):
-        refused = {name: reason for each in done for name, reason in each.refused}
-        copies = {name: f"copy of {original}" for name, original in found.copies.items()}
-        raise UserError(_too_few(recipe, found.originals, refused | copies))
+    refused = {name: reason for each in done for name, reason in each.refused}
+    refused |= {name: f"copy of {original}" for name, original in found.copies.items()}
+    _check_enough(recipe, found.originals, refused)
     drawn = split(found.originals, recipe)
     write_json(copied_files(recipe), dict(sorted(found.files.items())))
     copies = dict(sorted(found.copies.items()))
@@ -72,8 +71,9 @@ def copied_files(recipe: DataRecipe) -> Path:
 def split(repositories: Iterable[str], recipe: DataRecipe) -> dict[str, list[str]]:
     """Repositories by side, at least one on each; three or more are needed."""
     kept = _ranked(repositories, recipe)[: recipe.filter.repositories or None]
-    test = _share(recipe.split.test, len(kept), len(kept) - 2)
-    validation = _share(recipe.split.validation, len(kept), len(kept) - test - 1)
+    named = len(set(recipe.split.test_repositories))
+    test = named or _share(recipe.split.test, len(kept), len(kept) - 2)
+    validation = _share(recipe.split.validation, len(kept) - named, len(kept) - test - 1)
     return {
         "train": sorted(kept[test + validation :]),
         "validation": sorted(kept[test : test + validation]),
@@ -88,7 +88,9 @@ def _duplicates(recipe: DataRecipe) -> Duplicates:
 
 
 def _ranked(repositories: Iterable[str], recipe: DataRecipe) -> list[str]:
-    return sorted(repositories, key=lambda name: (stable_hash(recipe.seed, "split", name), name))
+    """Those that are named for testing first: of copies they are the ones that are kept."""
+    named = set(recipe.split.test_repositories)
+    return sorted(repositories, key=lambda name: (name not in named, stable_hash(recipe.seed, "split", name), name))
 
 
 def _share(share: float, count: int, most: int) -> int:
@@ -99,10 +101,19 @@ def _path(recipe: DataRecipe) -> Path:
     return Path(recipe.out, "split.json")
 
 
-def _too_few(recipe: DataRecipe, passed: list[str], refused: dict[str, str]) -> str:
+def _check_enough(recipe: DataRecipe, passed: list[str], refused: dict[str, str]) -> None:
+    """Every repository that is named for testing must have passed, and enough of the others."""
+    collected, named = Path(recipe.out, "collect"), set(recipe.split.test_repositories)
+    for name in sorted(named.difference(passed)):
+        reason = refused.get(name, "no source has it")
+        raise UserError(f"{collected}: {name} is in split.test_repositories, but {reason}; take it out or correct it")
+    needed = max(len(SIDES), len(named) + len(SIDES) - 1)
+    kept = min(len(passed), recipe.filter.repositories or len(passed))
+    if kept >= needed:
+        return
     reasons = [f"{name}: {reason}" for name, reason in sorted(refused.items())]
     shown = "; ".join(reasons[:5]) + ("; ..." if len(reasons) > 5 else "")
-    return (
-        f"{Path(recipe.out, 'collect')}: {len(passed)} repositories passed, 3 are needed (training, validation, test); "
+    raise UserError(
+        f"{collected}: {kept} repositories passed, {needed} are needed (training, validation, test); "
         f"{len(refused)} were refused ({shown}); add sources or relax filter or licences"
     )

@@ -15,7 +15,11 @@ SCHEMAS = {
     "train": "repoformer.training.recipe:TrainRecipe",
     "eval": "repoformer.eval.recipe:EvalRecipe",
     "eval/execute.yaml": "repoformer.eval.execute.recipe:ExecuteRecipe",
-    "pocket/corpus.yaml": "repoformer.models.pretraining.corpus:Corpus",
+    "pocket/corpus.yaml": "repoformer.code.sources.manifest:Manifest",
+    "pocket/experiment.yaml": "repoformer.quickstart:QuickstartRecipe",
+    "pocket/experiment/data.yaml": "repoformer.data_pipeline.recipe:DataRecipe",
+    "pocket/experiment/eval.yaml": "repoformer.eval.recipe:EvalRecipe",
+    "pocket/experiment/train.yaml": "repoformer.training.recipe:TrainRecipe",
     "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
     "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",
@@ -40,3 +44,12 @@ def test_a_shipped_recipe_loads(recipe: Path) -> None:
 
 def test_there_is_a_recipe_of_each_kind() -> None:
     assert {kind(recipe) for recipe in RECIPES} == set(SCHEMAS)
+
+
+def test_the_experiment_tests_on_what_the_manifest_keeps_for_it() -> None:
+    from repoformer.code.sources.manifest import Manifest
+    from repoformer.data_pipeline.recipe import DataRecipe
+
+    data = load_recipe(DataRecipe, ROOT / "recipes/pocket/experiment/data.yaml")
+    manifest = load_recipe(Manifest, ROOT / "recipes/pocket/corpus.yaml")
+    assert data.split.test_repositories == [package.name for package in manifest.used_for("evaluate")]

@@ -256,6 +256,12 @@ def test_fewer_than_three_repositories_are_refused_with_the_reasons(tmp_path: Pa
         runner.run(recipe)
 
 
+def test_a_repository_named_for_testing_must_have_passed(tmp_path: Path, recipe_for: RecipeFor) -> None:
+    recipe = recipe_for(tmp_path, split={"validation": 0.2, "test_repositories": ["ant", "no_such"]})
+    with pytest.raises(UserError, match=r"no_such is in split.test_repositories, but no source has it"):
+        run_without_model(recipe)
+
+
 def test_only_one_of_two_copies_is_used(repositories: Path, tmp_path: Path, recipe_for: RecipeFor) -> None:
     """A fork under another name, as `httpx2` is of `httpx`, would be tested on what it was trained on."""
     moved = Path(shutil.copytree(repositories, tmp_path / "repositories"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -12,14 +13,16 @@ from repoformer.data_pipeline.recipe import DataRecipe
 from repoformer.data_pipeline.split import split
 
 
-def recipe(seed: int = 0, keep: int = 0, validation: float = 0.2, test: float = 0.3) -> DataRecipe:
+def recipe(
+    seed: int = 0, keep: int = 0, validation: float = 0.2, test: float = 0.3, named: Sequence[str] = ()
+) -> DataRecipe:
     values: dict[str, Any] = {
         "out": "o",
         "seed": seed,
         "sources": [{"kind": "installed"}],
         "licences": ["MIT"],
         "filter": {"repositories": keep},
-        "split": {"validation": validation, "test": test},
+        "split": {"validation": validation, "test": test, "test_repositories": list(named)},
     }
     return parse_recipe(DataRecipe, values, "recipe")
 
@@ -53,6 +56,20 @@ def test_the_order_of_collection_does_not_matter(names: set[str], rng: Any) -> N
 def test_shares_are_of_repositories() -> None:
     sides = split([f"r{number}" for number in range(20)], recipe())
     assert {side: len(names) for side, names in sides.items()} == {"train": 10, "validation": 4, "test": 6}
+
+
+@given(NAMES, st.integers(1, 4), st.randoms())
+def test_named_repositories_are_the_test_side(names: set[str], count: int, rng: Any) -> None:
+    named = rng.sample(sorted(names), min(count, len(names) - 2))
+    sides = split(names, recipe(named=named))
+    assert sides["test"] == sorted(named)
+    assert all(sides.values())
+
+
+def test_a_validation_share_is_of_what_is_not_named_for_testing() -> None:
+    names = [f"r{number}" for number in range(30)]
+    sides = split(names, recipe(named=names[:20]))
+    assert {side: len(found) for side, found in sides.items()} == {"train": 8, "validation": 2, "test": 20}
 
 
 def test_the_seed_draws_anew() -> None:

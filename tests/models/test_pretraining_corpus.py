@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from pathlib import Path
 
@@ -10,10 +9,11 @@ import pytest
 
 from repoformer.code.licences import is_allowed
 from repoformer.code.records import Repository, SourceFile
+from repoformer.code.sources.manifest import Manifest, Package
 from repoformer.config import load_recipe
 from repoformer.errors import UserError
 from repoformer.models.pretraining.__main__ import main
-from repoformer.models.pretraining.corpus import Corpus, Package, fetch, repositories, without_copies
+from repoformer.models.pretraining.corpus import repositories, without_copies
 from repoformer.models.pretraining.recipe import PocketRecipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +21,8 @@ PERMISSIVE = {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "PSF-2
 
 
 @pytest.fixture(scope="module")
-def manifest() -> Corpus:
-    return load_recipe(Corpus, ROOT / "recipes/pocket/corpus.yaml")
+def manifest() -> Manifest:
+    return load_recipe(Manifest, ROOT / "recipes/pocket/corpus.yaml")
 
 
 def test_the_manifest_is_large_enough(manifest):
@@ -43,7 +43,7 @@ def test_the_recipe_of_the_pocket_model_loads():
 def test_a_package_has_one_use():
     entry = {"version": "1", "licence": "MIT", "sha256": "0" * 64}
     with pytest.raises(ValueError, match="stands there twice"):
-        Corpus(packages=[{"name": "a-b", "use": "pretrain", **entry}, {"name": "A_b", "use": "evaluate", **entry}])
+        Manifest(packages=[{"name": "a-b", "use": "pretrain", **entry}, {"name": "A_b", "use": "evaluate", **entry}])
 
 
 def _repository(name: str, **files: str) -> Repository:
@@ -102,14 +102,3 @@ def test_an_unknown_step_is_a_users_mistake(capsys):
 def test_training_without_a_token_file_says_what_to_run(tmp_path, capsys):
     assert main(["train", str(ROOT / "recipes/pocket/pretrain.yaml"), f"out={tmp_path}"]) == 2
     assert "prepare" in capsys.readouterr().err
-
-
-def test_a_wheel_that_lies_there_is_held_against_the_manifest(tmp_path: Path) -> None:
-    wheel = tmp_path / "some-1.0-py3-none-any.whl"
-    wheel.write_bytes(b"a wheel")
-    values = {"name": "some", "version": "1.0", "licence": "MIT", "use": "pretrain"}
-    right = Package(**values, sha256=hashlib.sha256(b"a wheel").hexdigest())
-    fetch([right], tmp_path)
-    wheel.write_bytes(b"another")
-    with pytest.raises(UserError, match="the manifest says"):
-        fetch([right], tmp_path)

@@ -8,6 +8,7 @@ from repoformer.code.sources.candidate import Candidate, Refused
 from repoformer.code.sources.folders import FolderCandidate, folder_candidates
 from repoformer.code.sources.git import GitCandidate, git_candidates
 from repoformer.code.sources.installed import InstalledCandidate, installed_candidates
+from repoformer.code.sources.manifest import manifest_candidates
 from repoformer.code.sources.repository_lines import LineCandidate, line_candidates
 from repoformer.code.sources.sdists import sdist_candidates
 
@@ -24,5 +25,6 @@ __all__ = [
     "git_candidates",
     "installed_candidates",
     "line_candidates",
+    "manifest_candidates",
     "sdist_candidates",
 ]

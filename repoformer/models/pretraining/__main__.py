@@ -14,17 +14,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from repoformer.code.sources.manifest import Manifest, fetch
 from repoformer.code.storage import write_json
 from repoformer.config import load_recipe
 from repoformer.errors import UserError
 from repoformer.models.loading import load_model
-from repoformer.models.pretraining.corpus import (
-    Corpus,
-    fetch,
-    installed_repositories,
-    repositories,
-    without_copies,
-)
+from repoformer.models.pretraining.corpus import installed_repositories, repositories, without_copies
 from repoformer.models.pretraining.probes import draw_held_out, measure
 from repoformer.models.pretraining.recipe import PocketRecipe
 from repoformer.models.pretraining.run import export_checkpoint, prepare, train
@@ -50,7 +45,7 @@ def _all(recipe: PocketRecipe) -> int:
 
 
 def _prepare(recipe: PocketRecipe) -> int:
-    corpus = load_recipe(Corpus, recipe.corpus)
+    corpus = load_recipe(Manifest, recipe.corpus)
     wheels, unpacked = recipe.out / "wheels", recipe.out / "unpacked"
     fetch(corpus.packages, wheels)
     trained_on = repositories(corpus.used_for("pretrain"), wheels, unpacked)
@@ -76,7 +71,7 @@ def _export(recipe: PocketRecipe) -> int:
 
 def _measure(recipe: PocketRecipe) -> int:
     """Probe a model on freshly drawn blanks of the probe packages, as many as ``pretrain.probes`` says."""
-    packages = load_recipe(Corpus, recipe.corpus).used_for("probe")
+    packages = load_recipe(Manifest, recipe.corpus).used_for("probe")
     fetch(packages, recipe.out / "wheels")
     probed = repositories(packages, recipe.out / "wheels", recipe.out / "unpacked")
     held_out = draw_held_out(probed, recipe.pretrain)
