@@ -21,6 +21,7 @@ import pyarrow.parquet
 
 from repoformer.code.storage import write_json, write_text
 from repoformer.models.example_encoding import ExampleEncoding, save_encoding
+from repoformer.report.markdown import write_page
 
 from .assemble import SIDES
 from .card_page import card_page, card_text
@@ -42,7 +43,7 @@ def write_card(recipe: DataRecipe) -> None:
     out = Path(recipe.out)
     save_encoding(out / "assemble", ExampleEncoding(preset=recipe.preset, tokenizer=tokenizer_revision(recipe)))
     gains = {kind: [pair[1] - pair[0] for pair in labels.pairs(kind=kind)] for kind in labels.values("kind")}
-    write_text(out / "data-card.html", card_page(card, gains))
+    write_page(out / "data-card.html", card_page(card, gains))
     write_text(out / "README.md", card_text(card))
     write_json(out / CARD, card)
 

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from repoformer.code.records import Blank
-from repoformer.code.storage import read_json, read_jsonl, write_json, write_text
+from repoformer.code.storage import read_json, read_jsonl, write_json
 from repoformer.config import parse_recipe
 from repoformer.errors import UserError
+from repoformer.report.markdown import write_page
 
 from .execute.pass_rate import UnitTests
 from .outcomes import Floats, Mask, expected
@@ -142,7 +143,7 @@ def write(comparison: Mapping[str, Any], out: Path) -> None:
     from .comparison_page import render
 
     write_json(out / "comparison.json", comparison)
-    write_text(out / "comparison.html", render(comparison))
+    write_page(out / "comparison.html", render(comparison))
 
 
 # -- what is compared ------------------------------------------------------------------------------------------------

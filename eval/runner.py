@@ -6,7 +6,7 @@ out/predictions/     completions of each model             } resumes where it st
 out/shards/          the same of several processes, until scoring merges it
 out/scores/
 out/summary.json     everything that was found
-out/report.html      the same to look at
+out/report.html      the same to look at; report.md and report-*.svg for where no page can be shown
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from repoformer.code.records import Prediction
-from repoformer.code.storage import read_json, write_json, write_text
+from repoformer.code.storage import read_json, write_json
 from repoformer.config import write_run_record
 from repoformer.errors import UserError
+from repoformer.report.markdown import write_page
 
 from .generate import generate as generate_predictions
 from .generate import generator_of, group_size, merge_predictions, predictions_log
@@ -81,7 +82,7 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     asked, models = evaluated(recipe)
     summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes)
     write_json(out / "summary.json", summary)
-    write_text(out / "report.html", render(summary))
+    write_page(out / "report.html", render(summary))
     return summary
 
 
