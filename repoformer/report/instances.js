@@ -8,21 +8,28 @@
     return node;
   };
   const root = data("instances");
-  const rows = JSON.parse(data("instance-rows").textContent).map(
-    ([id, repository, path, line, kind, without, withContext, probability, asked], number) => {
-      const known = without !== null && withContext !== null;
-      const gain = known ? withContext - without : null;
-      const effect = !known ? "unknown" : gain > 0 ? "helped" : gain < 0 ? "harmed" : "same";
-      const words = `${id} ${repository} ${path}`.toLowerCase();
-      return { number, id, repository, path, line, kind, without, withContext, probability, asked, gain, effect, words };
-    });
-  let chunks = null;
-  let details = null;
-  const detail = (number) => {
-    details ??= data("instance-details").textContent.split("\n");
-    chunks ??= JSON.parse(data("instance-chunks").textContent);
-    return JSON.parse(details[number]);
+  const parsed = (name) => JSON.parse(data(name).textContent);
+  const change = (before, after) => before === null || after === null ? "unknown"
+    : after > before ? "helped" : after < before ? "harmed" : "same";
+  const passes = (verdict) => verdict === null ? null : Number(verdict === "passed");
+  const testsChange = (before, after) => {
+    const effect = change(passes(before), passes(after));
+    return effect !== "same" ? effect : passes(after) ? "passed" : "failed";
   };
+  const models = parsed("instance-models");
+  const blanks = parsed("instance-blanks").map(([id, repository, path, line, kind], place) =>
+    ({ place, id, repository, path, line, kind, words: `${id} ${repository} ${path}`.toLowerCase() }));
+  const rows = parsed("instance-rows").map(
+    ([blank, model, without, withContext, probability, asked, testsWithout, testsWith], place) => ({
+      place, blank: blanks[blank], model: models[model], without, withContext, probability, testsWithout, testsWith,
+      decision: asked === null ? null : asked ? "asked" : "not asked",
+      kind: blanks[blank].kind, gain: without === null || withContext === null ? null : withContext - without,
+      effect: change(without, withContext), tests: testsChange(testsWithout, testsWith),
+    }));
+  // Texts are split into lines once and parsed one by one, when their instance is opened.
+  const lines = {};
+  const detail = (name, place) => JSON.parse((lines[name] ??= data(name).textContent.split("\n"))[place]);
+  let chunks = null;
 
   // -- building elements; text only ever enters through textContent -------------------------------------------------
   const make = (tag, attributes = {}, ...children) => {
@@ -83,21 +90,27 @@
   const open = make("div", { class: "open", "aria-live": "polite" });
   const gap = (words) => make("div", { class: "gap" }, words);
   const show = (row) => {
-    const { left, above, right, more_below: moreBelow, target, query, note, chunks: found, ...texts } = detail(row.number);
-    const about = [row.repository, row.kind, row.probability === null ? null : `P(<cc>) ${number(row.probability)}`,
-      row.asked === null ? null : row.asked ? "retrieved" : "not retrieved", row.id].filter((part) => part !== null);
+    const { blank } = row;
+    const [left, above, right, moreBelow, target, query, note, found] = detail("instance-contexts", blank.place);
+    const [without, withContext] = detail("instance-texts", row.place);
+    chunks ??= parsed("instance-chunks");
+    const about = [row.model, blank.repository, blank.kind, row.probability === null ? null : `P(<cc>) ${number(row.probability)}`,
+      row.decision, blank.id].filter((part) => part !== null);
     const frame = make("div", { class: "frame" });
     if (above > 0) frame.append(gap(`${above} more line${above === 1 ? "" : "s"} above`));
     if (left) frame.append(pre(left, "around"));
     frame.append(pre(target, "hole"));
     if (right) frame.append(pre(right, "around"));
     if (moreBelow) frame.append(gap("more lines below"));
-    const column = (title, score, text) => make("div", {},
-      make("h4", {}, title, make("span", {}, ` \u00b7 edit similarity ${number(score)}`)), compared(target, text));
+    const column = (title, score, tests, text) => make("div", {}, make("h4", {}, title,
+      make("span", {}, ` \u00b7 edit similarity ${number(score)}`),
+      ...(tests === null ? [] : [make("span", {}, " \u00b7 unit tests "), make("b", { class: tests === "passed" ? "helped" : "harmed" }, tests)])),
+    compared(target, text));
     open.replaceChildren(
-      make("h3", {}, `${visible(row.path)}:${row.line}`), make("p", { class: "about" }, about.map(visible).join(" \u00b7 ")),
+      make("h3", {}, `${visible(blank.path)}:${blank.line}`), make("p", { class: "about" }, about.map(visible).join(" \u00b7 ")),
       ...(note ? [make("p", { class: "note" }, visible(note))] : []), frame,
-      make("div", { class: "pair" }, column("Without context", row.without, texts.without), column("With context", row.withContext, texts.with)),
+      make("div", { class: "pair" }, column("Without context", row.without, row.testsWithout, without),
+        column("With context", row.withContext, row.testsWith, withContext)),
       make("p", { class: "caption" }, make("ins", {}, "underlined"), " is not in the target; ", make("del", {}, "struck out"), " is in the target only"),
       make("h4", {}, found.length ? `Retrieved, best first` : "Nothing was retrieved"),
       ...found.map(([key, score], place) => {
@@ -111,7 +124,7 @@
   // -- the list -----------------------------------------------------------------------------------------------------
   const page = 60;
   const list = make("div", { class: "list", role: "group", "aria-label": "Instances" });
-  const state = { effect: "all", asked: "all", kind: "all", words: "" };
+  const state = { model: models[0], effect: "all", decision: "all", tests: "all", kind: "all", words: "" };
   let matching = rows;
   let chosen = null;
   const choose = (row, button) => {
@@ -121,11 +134,11 @@
     show(row);
   };
   const entry = (row) => {
-    const button = make("button", { class: "row", type: "button", title: `${row.repository} ${row.path}:${row.line}`, onclick: () => choose(row, button) },
-      make("span", { class: "where" }, `${visible(row.path)}:${row.line}`),
+    const button = make("button", { class: "row", type: "button", title: `${row.blank.repository} ${row.blank.path}:${row.blank.line}`, onclick: () => choose(row, button) },
+      make("span", { class: "where" }, `${visible(row.blank.path)}:${row.blank.line}`),
       make("span", { class: `gain ${row.effect}` }, signed(row.gain)),
-      make("span", { class: "what" }, `${visible(row.repository)} \u00b7 ${row.kind}`),
-      make("span", { class: "asked" }, row.asked === null ? "" : row.asked ? "asked" : "not asked"));
+      make("span", { class: "what" }, `${visible(row.blank.repository)} \u00b7 ${row.kind}`),
+      make("span", { class: "asked" }, row.decision ?? ""));
     if (row === chosen) button.setAttribute("aria-current", "true");
     return button;
   };
@@ -141,14 +154,18 @@
   };
   const buttons = [];
   const refresh = () => {
-    const passes = (row, but) => (but === "effect" || state.effect === "all" || row.effect === state.effect)
-      && (but === "asked" || state.asked === "all" || row.asked === (state.asked === "yes"))
-      && (state.kind === "all" || row.kind === state.kind) && row.words.includes(state.words);
-    matching = rows.filter((row) => passes(row));
+    if (chosen && chosen.model !== state.model) {
+      const same = rows.find((row) => row.model === state.model && row.blank === chosen.blank);
+      if (same) choose(same);
+    }
+    const filtered = ["effect", "decision", "tests", "kind"].filter((key) => state[key] !== "all");
+    const mine = rows.filter((row) => row.model === state.model && row.blank.words.includes(state.words));
+    const passing = (but) => mine.filter((row) => filtered.every((key) => key === but || row[key] === state[key]));
+    matching = passing();
+    const others = { effect: passing("effect"), decision: passing("decision") };
     for (const { button, key, value, count } of buttons) {
       button.setAttribute("aria-pressed", String(state[key] === value));
-      const field = (row) => key === "asked" ? (row.asked === null ? null : row.asked ? "yes" : "no") : row[key];
-      count.textContent = rows.filter((row) => passes(row, key) && (value === "all" || field(row) === value)).length;
+      count.textContent = others[key].filter((row) => value === "all" || row[key] === value).length;
     }
     list.replaceChildren();
     list.scrollTop = 0;
@@ -177,15 +194,19 @@
   };
   const controls = make("div", { class: "controls" },
     choice("effect", "Effect of context", [["all", "All"], ["helped", "Helped"], ["harmed", "Harmed"], ["same", "No difference"]]));
-  if (rows.some((row) => row.asked !== null))
-    controls.append(choice("asked", "Decision", [["all", "All"], ["yes", "Asked"], ["no", "Not asked"]]));
-  const kinds = [...new Set(rows.map((row) => row.kind))].sort();
-  if (kinds.length > 1) {
-    const select = make("select", { "aria-label": "Kind" }, make("option", { value: "all" }, "All kinds"),
-      ...kinds.map((kind) => make("option", { value: kind }, kind)));
-    select.addEventListener("change", () => { state.kind = select.value; refresh(); });
-    controls.append(select);
-  }
+  if (rows.some((row) => row.decision !== null))
+    controls.append(choice("decision", "Decision", [["all", "All"], ["asked", "Asked"], ["not asked", "Not asked"]]));
+  const select = (key, label, options) => {
+    const element = make("select", { "aria-label": label }, ...options.map(([value, name]) => make("option", { value }, visible(name))));
+    element.addEventListener("change", () => { state[key] = element.value; refresh(); });
+    controls.append(element);
+  };
+  const kinds = [...new Set(blanks.map((blank) => blank.kind))].sort();
+  if (kinds.length > 1) select("kind", "Kind", [["all", "All kinds"], ...kinds.map((kind) => [kind, kind])]);
+  if (rows.some((row) => row.testsWithout !== null))
+    select("tests", "Unit tests", [["all", "Any verdict"], ["helped", "Pass only with context"], ["harmed", "Pass only without"],
+      ["passed", "Pass both ways"], ["failed", "Fail both ways"], ["unknown", "Not judged"]]);
+  if (models.length > 1) select("model", "Model", models.map((model) => [model, model]));
   const search = make("input", { type: "search", placeholder: "Path or repository", "aria-label": "Path or repository" });
   search.addEventListener("input", () => { state.words = search.value.toLowerCase(); refresh(); });
   controls.append(search);

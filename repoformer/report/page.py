@@ -22,6 +22,12 @@ class Html(str):
     __slots__ = ()
 
 
+class Figures(Html):
+    """HTML of nothing but figures; stands in a table as a number does."""
+
+    __slots__ = ()
+
+
 LONG_CELL = 60
 """Text of more characters may break inside its words."""
 
@@ -64,21 +70,35 @@ def side_by_side(*content: Html) -> Html:
     return Html(f'<div class="columns">{"".join(content)}</div>')
 
 
+def stacked(figures: str, below: str) -> Figures:
+    """Figures over others that belong to them, such as a difference over its interval: a column half as wide."""
+    return Figures(f'{text(figures)}<small class="below">{text(below)}</small>')
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, caption: str = "") -> Html:
     """A table whose first column names the rows. Columns of nothing but figures are aligned to the right.
 
     Floats show three decimals, None shows as a dash; give strings for any other format.
     """
-    rows = [list(row) for row in rows]
-    if any(len(row) != len(headers) for row in rows):
+    return grouped_table(headers, {"": rows}, caption=caption)
+
+
+def grouped_table(headers: Sequence[str], groups: Mapping[str, Iterable[Sequence[Cell]]], *, caption: str = "") -> Html:
+    """A table in parts, each under its name: what many rows have in common takes a line and not a column."""
+    parts = {name: [list(row) for row in rows] for name, rows in groups.items()}
+    everything = [row for rows in parts.values() for row in rows]
+    if any(len(row) != len(headers) for row in everything):
         raise ValueError(f"table rows must have {len(headers)} cells, as many as there are headers")
-    numeric = [_numeric([row[column] for row in rows]) for column in range(len(headers))]
+    numeric = [_numeric([row[column] for row in everything]) for column in range(len(headers))]
     head = "".join(_head_cell(header, right) for header, right in zip(headers, numeric, strict=True))
-    body = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in rows)
+    bodies = "".join(
+        f"<tbody>{_group_row(name, len(headers))}{''.join(f'<tr>{_row(row, numeric)}</tr>' for row in rows)}</tbody>"
+        for name, rows in parts.items()
+    )
     title = f"<caption>{text(caption)}</caption>" if caption else ""
     return Html(
         f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption or "table")}">'
-        f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<table>{title}<thead><tr>{head}</tr></thead>{bodies}</table></div>"
     )
 
 
@@ -154,6 +174,8 @@ def _numeric(column: Sequence[Cell]) -> bool:
 
 def _is_number(value: Cell) -> bool:
     """A number, or text that holds nothing but figures: percentages, differences with their intervals."""
+    if isinstance(value, Figures):
+        return True
     if isinstance(value, str):
         return bool(_FIGURES.fullmatch(value))
     return not isinstance(value, bool)
@@ -161,6 +183,12 @@ def _is_number(value: Cell) -> bool:
 
 def _head_cell(header: str, right: bool) -> str:
     return f'<th scope="col"{_CLASS_NUMBER if right else ""}>{text(header)}</th>'
+
+
+def _group_row(name: str, columns: int) -> str:
+    if not name:
+        return ""
+    return f'<tr class="group"><th scope="rowgroup" colspan="{columns}"><span>{text(name)}</span></th></tr>'
 
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:

@@ -43,8 +43,14 @@ def data(html: str, name: str) -> str:
     return found.group(1)
 
 
+def lines(html: str, name: str) -> list[Any]:
+    return [json.loads(line) for line in data(html, name).split("\n")]
+
+
 def details(html: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in data(html, "instance-details").split("\n")]
+    """What the script shows of every different blank."""
+    names = ("left", "above", "right", "more_below", "target", "query", "note", "chunks")
+    return [dict(zip(names, values, strict=True)) for values in lines(html, "instance-contexts")]
 
 
 @given(anything, anything, anything)
@@ -55,9 +61,9 @@ def test_any_text_survives_and_opens_no_element(path: str, target: str, completi
         r"<(?!/)[a-z!]\w*", instances([item(), item(id="b2")]).split("<style>")[0]
     )
     first, second = details(html)
-    assert (first["target"], first["with"]) == (target, completion)
+    assert (first["target"], lines(html, "instance-texts")[0]) == (target, ["x", completion])
     assert second["target"] == "3"
-    assert json.loads(data(html, "instance-rows"))[0][2] == path
+    assert json.loads(data(html, "instance-blanks"))[0][2] == path
 
 
 def test_the_lines_next_to_the_hole_are_kept_and_the_others_counted() -> None:
@@ -91,7 +97,7 @@ def test_what_is_not_known_is_null() -> None:
     bare = item()
     for name in ("es_without", "es_with", "p_retrieve", "asked"):
         del bare[name]
-    assert json.loads(data(instances([bare]), "instance-rows"))[0][5:] == [None, None, None, None]
+    assert json.loads(data(instances([bare]), "instance-rows")) == [[0, 0, *[None] * 6]]
 
 
 def test_an_item_that_lacks_a_field_is_refused_by_name() -> None:
@@ -101,6 +107,20 @@ def test_an_item_that_lacks_a_field_is_refused_by_name() -> None:
         instances([broken])
 
 
+def test_a_blank_that_several_models_completed_is_stored_once() -> None:
+    models = ["one", "</script>"]
+    html = instances([item(id=str(n), model=model, text_with=model) for n in range(5) for model in models])
+    assert (len(details(html)), len(json.loads(data(html, "instance-blanks")))) == (5, 5)
+    assert json.loads(data(html, "instance-models")) == models
+    assert [row[:2] for row in json.loads(data(html, "instance-rows"))] == [[n, m] for n in range(5) for m in range(2)]
+    assert [texts[1] for texts in lines(html, "instance-texts")] == models * 5
+
+
+def test_verdicts_of_unit_tests_stand_in_the_rows() -> None:
+    html = instances([item(tests_without="timeout", tests_with="passed"), item(id="b2")])
+    assert [row[-2:] for row in json.loads(data(html, "instance-rows"))] == [["timeout", "passed"], [None, None]]
+
+
 def test_no_instances_are_said_to_be_none() -> None:
     assert "no instances" in instances([])
 
@@ -108,10 +128,14 @@ def test_no_instances_are_said_to_be_none() -> None:
 def test_five_thousand_instances_are_quick_and_small() -> None:
     text = "    some_call(with_an_argument, and_another=1)\n" * 20
     chunks = [{"path": f"{n}.py", "start": 1, "end": 20, "text": text + str(n), "score": 0.1} for n in range(300)]
-    items = [item(id=str(n), left=text * 20, chunks=chunks[n % 290 : n % 290 + 10]) for n in range(5000)]
-    start = time.perf_counter()
+    items = [
+        item(id=str(n), model=model, left=text * 20, chunks=chunks[n % 290 : n % 290 + 10])
+        for model in ("one", "two", "three")
+        for n in range(5000)
+    ]
+    start = time.process_time()
     html = instances(items)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert len(html) < 20e6
 
 

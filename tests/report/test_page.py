@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repoformer.report.page import Html, Page, asset, code, facts, note, paragraph, side_by_side, table, text
+from repoformer.report.page import (
+    Html,
+    Page,
+    asset,
+    code,
+    facts,
+    grouped_table,
+    note,
+    paragraph,
+    side_by_side,
+    stacked,
+    table,
+    text,
+)
 
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(1)> \" ' & \x00\x1b[31m \u202e\ud800 ]]> <!--"
 
@@ -147,3 +160,16 @@ def test_very_long_words_may_break() -> None:
 
 def test_figures_stand_side_by_side() -> None:
     assert side_by_side(Html("<p>a</p>"), Html("<p>b</p>")) == '<div class="columns"><p>a</p><p>b</p></div>'
+
+
+def test_figures_over_their_interval_stand_as_a_number_does() -> None:
+    html = table(["policy", "gain"], [["always", stacked("+0.1", "[0.0, 0.2]")], ["never", None]])
+    assert '<th scope="col" class="number">gain</th>' in html
+    assert '<small class="below">[0.0, 0.2]</small>' in html
+
+
+def test_the_parts_of_a_table_stand_under_their_names() -> None:
+    html = grouped_table(["policy", "n"], {"one": [["always", 1]], "<b>": [["never", 2], ["always", 3]]})
+    assert re.findall(r'scope="(\w+)"', html) == ["col", "col", "rowgroup", "row", "rowgroup", "row", "row"]
+    assert "&lt;b&gt;" in html
+    assert html.count("<tbody>") == 2
