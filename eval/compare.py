@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from repoformer.code.records import Blank
-from repoformer.code.storage import read_json, read_jsonl, write_json
+from repoformer.code.storage import read_json, write_json
 from repoformer.config import parse_recipe
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
-from .execute.pass_rate import UnitTests
+from .execute.pass_rate import read_unit_tests
 from .outcomes import Floats, Mask, expected
 from .recipe import EvalRecipe
 from .retrieve import Retrieved
@@ -226,7 +226,7 @@ def _metrics(pair: Pair, one: Arm, other: Arm, a: Path, b: Path) -> dict[str, tu
     found = {"EM": (one.em, other.em), "ES": (one.es, other.es)}
     mine, theirs = _named(pair.a, one), _named(pair.b, other)
     found |= {name: (mine[name], theirs[name]) for name in mine if name in theirs}
-    tests = _unit_tests(a, pair.a.name, one), _unit_tests(b, pair.b.name, other)
+    tests = _unit_tests(a, pair.a, one), _unit_tests(b, pair.b, other)
     if tests[0] is not None and tests[1] is not None and not np.isnan(tests[0] + tests[1]).all():
         found["unit tests"] = (tests[0], tests[1])
     return found
@@ -245,12 +245,11 @@ def _named(model: Evaluated, arm: Arm) -> dict[str, Floats]:
     }
 
 
-def _unit_tests(folder: Path, name: str, arm: Arm) -> Floats | None:
-    """Verdicts of `eval execute`, if it was run."""
-    path = folder / "scores" / f"{name}.unit-tests.jsonl"
-    if not path.exists():
+def _unit_tests(folder: Path, model: Evaluated, arm: Arm) -> Floats | None:
+    """Verdicts of `eval execute` on what the model completed, if it was run."""
+    by_id = read_unit_tests(folder, model.name, model.predictions)
+    if not by_id:
         return None
-    by_id = {score.id: score for score in read_jsonl(UnitTests, path)}
     judged = [by_id.get(id) for id in arm.outcomes.ids.tolist()]
     without = np.array([np.nan if one is None else one.passed_without for one in judged])
     with_context = np.array([np.nan if one is None else one.passed_with for one in judged])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from repoformer.code.records import Prediction
+from repoformer.code.storage import read_jsonl
 from repoformer.inference.policies import Always, Greedy, Never, Policy, Threshold
 from repoformer.metrics.bootstrap import paired_bootstrap
 from repoformer.metrics.means import mean_over_instances, mean_over_repositories
@@ -21,38 +23,71 @@ from .execution import Execution, body_hash
 class UnitTests:
     """Whether a model's two completions of one blank pass: 1 or 0."""
 
-    schema: ClassVar[int] = 1
+    schema: ClassVar[int] = 2
     id: str
     repository: str
     passed_without: float
     passed_with: float
     verdict_without: str
     verdict_with: str
+    body_without: str
+    body_with: str
+    """Hashes of the two bodies that were judged."""
+
+    def judges(self, prediction: Prediction) -> bool:
+        """Whether these are the bodies of a prediction, which may have been made anew since."""
+        return (self.body_without, self.body_with) == _hashes(prediction)
 
 
 def unit_tests(prediction: Prediction, executions: Mapping[tuple[str, str], Execution]) -> UnitTests:
     """The verdicts on a prediction's two bodies."""
-    blank = prediction.blank
-    without, with_context = (executions[blank.id, body_hash(body)].verdict for body in arms(prediction))
+    blank, bodies = prediction.blank, _hashes(prediction)
+    without, with_context = (executions[blank.id, body].verdict for body in bodies)
     return UnitTests(
-        id=blank.id,
-        repository=blank.repository,
-        passed_without=float(without == "passed"),
-        passed_with=float(with_context == "passed"),
-        verdict_without=without,
-        verdict_with=with_context,
+        blank.id,
+        blank.repository,
+        float(without == "passed"),
+        float(with_context == "passed"),
+        without,
+        with_context,
+        *bodies,
     )
 
 
+def unit_tests_path(evaluation: Path, model: str) -> Path:
+    """Where a model's verdicts are kept."""
+    return evaluation / "scores" / f"{model}.unit-tests.jsonl"
+
+
+def read_unit_tests(evaluation: Path, model: str, predictions: Mapping[str, Prediction]) -> dict[str, UnitTests]:
+    """The verdicts on these predictions, by the id of their blank; none where nothing was executed."""
+    path = unit_tests_path(evaluation, model)
+    if not path.exists():
+        return {}
+    return {
+        verdict.id: verdict
+        for verdict in read_jsonl(UnitTests, path)
+        if verdict.id in predictions and verdict.judges(predictions[verdict.id])
+    }
+
+
+def decided(
+    scores: Sequence[UnitTests], predictions: Mapping[str, Prediction], settings: ModelSettings
+) -> dict[str, list[float]]:
+    """Of each policy that the model can follow, 1 for every blank that takes context; none where nothing is judged."""
+    policies: list[Policy] = [Never(), Always()] if scores else []
+    if scores and all(predictions[score.id].p_retrieve is not None for score in scores):
+        policies += [Greedy(), Threshold.of(settings)]
+    return {policy.name: [float(_asks(policy, predictions[score.id])) for score in scores] for policy in policies}
+
+
 def summarise(
-    scores: Sequence[UnitTests],
-    predictions: Mapping[str, Prediction],
-    settings: ModelSettings,
-    *,
-    resamples: int,
-    seed: int,
+    scores: Sequence[UnitTests], policies: Mapping[str, Sequence[float]], *, resamples: int, seed: int
 ) -> dict[str, Any]:
-    """Pass rates of one model. Each policy is compared with ``never`` on the same blanks."""
+    """Pass rates of one model. Each policy is compared with ``never`` and ``always`` on the same blanks.
+
+    ``policies``: for each of the ``scores``, how likely the policy takes context.
+    """
     changes = Counter(_change(score) for score in scores)
     return {
         "blanks": len(scores),
@@ -64,42 +99,38 @@ def summarise(
             "without": dict(sorted(Counter(score.verdict_without for score in scores).items())),
             "with": dict(sorted(Counter(score.verdict_with for score in scores).items())),
         },
-        "policies": {
-            policy.name: _under(policy, scores, predictions, resamples, seed)
-            for policy in _policies(scores, predictions, settings)
-        },
+        "policies": {name: _under(retrieves, scores, resamples, seed) for name, retrieves in policies.items()},
     }
 
 
-def _under(
-    policy: Policy, scores: Sequence[UnitTests], predictions: Mapping[str, Prediction], resamples: int, seed: int
-) -> dict[str, Any]:
-    asked = [_asks(policy, predictions[score.id]) for score in scores]
-    passed = [score.passed_with if ask else score.passed_without for score, ask in zip(scores, asked, strict=True)]
+def _under(retrieves: Sequence[float], scores: Sequence[UnitTests], resamples: int, seed: int) -> dict[str, Any]:
     repositories = [score.repository for score in scores]
-    gains = [mine - score.passed_without for mine, score in zip(passed, scores, strict=True)]
+    passed = [
+        (1 - share) * score.passed_without + share * score.passed_with
+        for share, score in zip(retrieves, scores, strict=True)
+    ]
+
+    def against(others: Sequence[float]) -> dict[str, Any]:
+        gains = [mine - other for mine, other in zip(passed, others, strict=True)]
+        found = paired_bootstrap(gains, repositories, resamples=resamples, seed=seed)
+        return asdict(found) | {"half_width": found.half_width}
+
     return {
         "pass_rate": mean_over_instances(passed),
         "pass_rate_over_repositories": mean_over_repositories(passed, repositories),
-        "retrieved": mean_over_instances([float(ask) for ask in asked]),
-        "against_never": asdict(paired_bootstrap(gains, repositories, resamples=resamples, seed=seed)),
+        "retrieved": mean_over_instances(retrieves),
+        "against_never": against([score.passed_without for score in scores]),
+        "against_always": against([score.passed_with for score in scores]),
     }
-
-
-def _policies(
-    scores: Sequence[UnitTests], predictions: Mapping[str, Prediction], settings: ModelSettings
-) -> list[Policy]:
-    """Those that the model can follow; none where there is nothing to judge."""
-    if not scores:
-        return []
-    policies: list[Policy] = [Never(), Always()]
-    if all(predictions[score.id].p_retrieve is not None for score in scores):
-        policies += [Greedy(), Threshold.of(settings)]
-    return policies
 
 
 def _asks(policy: Policy, prediction: Prediction) -> bool:
     return policy.retrieve(prediction.p_retrieve, prediction.greedy, prediction.blank.kind)
+
+
+def _hashes(prediction: Prediction) -> tuple[str, str]:
+    without, with_context = arms(prediction)
+    return body_hash(without), body_hash(with_context)
 
 
 def _change(score: UnitTests) -> str:

@@ -33,7 +33,7 @@ from ..record_log import RecordLog
 from .bodies import Bodies, Hole, bodies_of
 from .environments import prepare, tree_hash
 from .execution import Baseline, Execution, body_hash
-from .pass_rate import UnitTests, summarise, unit_tests
+from .pass_rate import UnitTests, decided, summarise, unit_tests, unit_tests_path
 from .recipe import ExecuteRecipe, UnderTest
 from .suite import Suite
 
@@ -187,9 +187,10 @@ def _summary(
     for name, made in predictions.items():
         by_id = {prediction.blank.id: prediction for prediction in made if prediction.blank.id in covered}
         scores: list[UnitTests] = [unit_tests(by_id[id], executions) for id in sorted(by_id)]
-        write_jsonl(out / "scores" / f"{name}.unit-tests.jsonl", scores)
+        write_jsonl(unit_tests_path(out, name), scores)
         settings = ModelSettings.model_validate(predictions_log(out, name).facts()["settings"])
-        models[name] = summarise(scores, by_id, settings, resamples=recipe.resamples, seed=recipe.seed)
+        policies = decided(scores, by_id, settings)
+        models[name] = summarise(scores, policies, resamples=recipe.resamples, seed=recipe.seed)
     return {
         "schema": 1,
         "partial": bool(recipe.limit),

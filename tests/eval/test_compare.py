@@ -15,6 +15,8 @@ from repoformer.code.records import Prediction, Score
 from repoformer.code.storage import read_json, read_jsonl, write_json, write_jsonl
 from repoformer.errors import UserError
 from repoformer.eval.compare import compare, write
+from repoformer.eval.execute.bodies import arms
+from repoformer.eval.execute.execution import body_hash
 from repoformer.eval.execute.pass_rate import UnitTests
 from repoformer.eval.recipe import EvalRecipe
 
@@ -72,7 +74,9 @@ def test_only_blanks_of_both_count(finished: EvalRecipe, other: Path) -> None:
 def test_verdicts_of_unit_tests_are_compared_where_both_have_them(finished: EvalRecipe, other: Path) -> None:
     functions = [score for score in read_jsonl(Score, other / "scores/plain.jsonl") if score.kind == "function"]
     for folder, passed in ((Path(finished.out), 0.0), (other, 1.0)):
-        verdicts = [UnitTests(s.id, s.repository, passed, passed, "", "") for s in functions[:2]]
+        made = {one.blank.id: one for one in read_jsonl(Prediction, folder / "predictions/plain.jsonl")}
+        bodies = {id: tuple(map(body_hash, arms(one))) for id, one in made.items()}
+        verdicts = [UnitTests(s.id, s.repository, passed, passed, "", "", *bodies[s.id]) for s in functions[:2]]
         write_jsonl(folder / "scores/plain.unit-tests.jsonl", verdicts)
     row = rows(compare(Path(finished.out), other, resamples=100), "never", "unit tests")
     assert (row["n"], row["a"], row["b"], row["difference"]["mean"]) == (2, 0.0, 1.0, 1.0)

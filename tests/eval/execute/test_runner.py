@@ -13,8 +13,9 @@ from repoformer.code.storage import read_jsonl
 from repoformer.errors import UserError
 from repoformer.eval.execute import runner
 from repoformer.eval.execute.execution import Execution
-from repoformer.eval.execute.pass_rate import UnitTests
+from repoformer.eval.execute.pass_rate import UnitTests, read_unit_tests, summarise
 from repoformer.eval.execute.recipe import ExecuteRecipe
+from repoformer.eval.generate import predictions_log
 
 WRONG = "    return 3 * number"
 HANGS = "    while True: pass"
@@ -38,6 +39,27 @@ def test_the_true_body_passes_a_wrong_one_fails_and_one_that_hangs_is_cut(
     assert summary["models"]["model"]["policies"]["always"]["pass_rate"] == 1.0
     assert summary["models"]["model"]["policies"]["never"]["pass_rate"] == 0.0
     assert summary["models"]["model"]["helped"] == 2
+
+
+def test_verdicts_are_those_of_the_bodies_that_the_predictions_hold(evaluation: Any, blanks: dict[str, Blank]) -> None:
+    double, halve = blanks["double"], blanks["halve"]
+    recipe = evaluation([(double, WRONG, double.target), (halve, WRONG, halve.target)])
+    runner.run(recipe)
+    evaluation([(double, WRONG, "    return 4"), (halve, WRONG, halve.target)])
+    folder = Path(recipe.evaluation)
+    predictions = {one.blank.id: one for one in predictions_log(folder, "model").read()}
+    assert read_unit_tests(folder, "model", predictions).keys() == {halve.id}
+    assert read_unit_tests(folder, "other", predictions) == {}
+
+
+def test_a_policy_that_decides_by_a_coin_passes_as_often_as_it_is_expected_to() -> None:
+    scores = [
+        UnitTests("a", "r", 0.0, 1.0, "failed", "passed", "", ""),
+        UnitTests("b", "s", 1.0, 1.0, "passed", "passed", "", ""),
+    ]
+    found = summarise(scores, {"coin": [0.25, 0.25]}, resamples=100, seed=0)["policies"]["coin"]
+    assert (found["pass_rate"], found["retrieved"]) == (0.625, 0.25)
+    assert (found["against_never"]["point"], found["against_always"]["point"]) == (0.125, -0.375)
 
 
 def test_tests_that_fail_before_anything_is_replaced_do_not_count(evaluation: Any, blanks: dict[str, Blank]) -> None:
