@@ -81,15 +81,15 @@ def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> Measure:
     return Measure(float(spearmanr(one, other).statistic))
 
 
-def seconds_of_parts(outcomes: Outcomes, index_seconds: Floats) -> dict[str, Any]:
+def seconds_of_parts(outcomes: Outcomes) -> dict[str, Any]:
     """T_decide, T_retrieve and T_generate over the measured blanks, each as mean, median and largest.
 
-    Retrieval is cold when the repository's index has to be built first (``index_seconds`` [blanks]), else warm.
+    Retrieval is cold when the repository's index has to be built first, else warm.
     """
     measured = outcomes.measured
     parts = {
         "decide": outcomes.decide_seconds,
-        "retrieve_cold": outcomes.retrieve_seconds + index_seconds,
+        "retrieve_cold": outcomes.retrieve_seconds + outcomes.index_seconds,
         "retrieve_warm": outcomes.retrieve_seconds,
         "generate_without": outcomes.without_seconds,
         "generate_with": outcomes.with_seconds,

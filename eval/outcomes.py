@@ -47,6 +47,8 @@ class Outcomes:
     """[blanks, len(FEATURES)]: what the estimator sees of the completion without context."""
     decide_seconds: Floats
     retrieve_seconds: Floats
+    index_seconds: Floats
+    """What building the index of the blank's repository takes: the first retrieval there waits for it."""
     without_seconds: Floats
     with_seconds: Floats
 
@@ -78,24 +80,25 @@ class Outcomes:
         """Whether it is known how sure the model was of its tokens."""
         return bool(len(self)) and not bool(np.isnan(self.nll_without).any())
 
-    def seconds(self, retrieves: Floats, trial: Trial = "none") -> Floats:
+    def seconds(self, retrieves: Floats, trial: Trial = "none", *, cold: bool = False) -> Floats:
         """Seconds of each completion when a share ``retrieves`` of it takes context; NaN where unmeasured.
 
-        One pass at batch size one on a warm model, with the repository's index at hand: T_decide (the prefill of left
-        and right context, at whose end the decision is read), then either the short branch or T_retrieve and the branch
-        with context. This is section 3.3's latency: T_g, or T_r + T_g, where T_g holds the prefill, and the decision
-        costs nothing of its own because it is read from that prefill. Models that take no decision do the same work.
+        One pass at batch size one on a warm model, with the repository's index at hand unless ``cold``: T_decide (the
+        prefill of left and right context, at whose end the decision is read), then either the short branch or
+        T_retrieve and the branch with context. This is section 3.3's latency: T_g, or T_r + T_g, where T_g holds the
+        prefill, and the decision costs nothing of its own because it is read from that prefill. Models that take no
+        decision do the same work.
 
         A trial comes before the decision: trial retrieval always retrieves, trial generation always completes without
         context and, where it then wants context, once more.
         """
+        retrieval = self.retrieve_seconds + self.index_seconds if cold else self.retrieve_seconds
         if trial == "generation":
-            return self.decide_seconds + self.without_seconds + retrieves * (self.retrieve_seconds + self.with_seconds)
+            return self.decide_seconds + self.without_seconds + retrieves * (retrieval + self.with_seconds)
         if trial == "retrieval":
             branch = expected(self.without_seconds, self.with_seconds, retrieves)
-            return self.decide_seconds + self.retrieve_seconds + branch
-        with_context = self.retrieve_seconds + self.with_seconds
-        return self.decide_seconds + expected(self.without_seconds, with_context, retrieves)
+            return self.decide_seconds + retrieval + branch
+        return self.decide_seconds + expected(self.without_seconds, retrieval + self.with_seconds, retrieves)
 
     def where(self, chosen: Mask) -> Outcomes:
         """The chosen blanks only."""
@@ -116,8 +119,10 @@ def expected(without: Floats, with_context: Floats, retrieves: Floats) -> Floats
     return (1 - retrieves) * without + retrieves * with_context
 
 
-def outcomes_of(predictions: Sequence[Prediction], scores: Mapping[str, Score]) -> Outcomes:
-    """Arrays from records; ``scores`` by the id of the blank."""
+def outcomes_of(
+    predictions: Sequence[Prediction], scores: Mapping[str, Score], index_seconds: Mapping[str, float]
+) -> Outcomes:
+    """Arrays from records; ``scores`` and ``index_seconds`` by the id of the blank."""
     ordered = sorted(predictions, key=lambda prediction: prediction.blank.id)
     scored = [scores[prediction.blank.id] for prediction in ordered]
     blanks = [prediction.blank for prediction in ordered]
@@ -140,6 +145,7 @@ def outcomes_of(predictions: Sequence[Prediction], scores: Mapping[str, Score]) 
         features=told,
         decide_seconds=_floats([prediction.decide_seconds for prediction in ordered]),
         retrieve_seconds=_floats([prediction.retrieve_seconds for prediction in ordered]),
+        index_seconds=_floats([index_seconds[blank.id] for blank in blanks]),
         without_seconds=_floats([prediction.generate_without_seconds for prediction in ordered]),
         with_seconds=_floats([prediction.generate_with_seconds for prediction in ordered]),
     )

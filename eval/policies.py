@@ -5,11 +5,11 @@ its expectation under that number (`outcomes.expected`). All policies but `rando
 
     never      in-file context only
     always     what retrieval-augmented completion does
+    oracle     exactly where context raises edit similarity: no policy that picks one of the two has a higher one
+               (by exact match one may)
     greedy     where <cc> is the most likely token           } by a model that takes decisions
     threshold  where P(<cc>) exceeds the model's threshold   }
     random     for as large a share of each kind as `threshold` does, whichever blanks these are: its exact expectation
-    oracle     exactly where context raises edit similarity: no policy that picks one of the two has a higher one
-               (by exact match one may)
 
 and, for the same share of each kind as `threshold`, so that they are compared at equal budgets and without tuning,
 the blanks that rank highest by another signal (appendix C):
@@ -40,17 +40,17 @@ TRIALS: Mapping[str, Trial] = {
 }
 """What these policies do for every blank before they decide."""
 
-POLICIES = ("never", "always", "greedy", "threshold", "random", "oracle", *TRIALS)
+POLICIES = ("never", "always", "oracle", "greedy", "threshold", "random", *TRIALS)
 
 
 def replay(outcomes: Outcomes, settings: ModelSettings) -> dict[str, Floats]:
     """For every policy that this model can follow, the probability [blanks] that it takes context."""
     retrieves = {"never": np.zeros(len(outcomes)), "always": np.ones(len(outcomes))}
+    retrieves["oracle"] = outcomes.wants_context.astype(np.float64)
     if outcomes.decides:
         retrieves["greedy"] = decisions(outcomes, Greedy())
         retrieves["threshold"] = decisions(outcomes, Threshold.of(settings))
         retrieves["random"] = random_at_the_share_of(outcomes, retrieves["threshold"])
-        retrieves["oracle"] = outcomes.wants_context.astype(np.float64)
         for policy, signal in trial_signals(outcomes).items():
             retrieves[policy] = highest_at_the_share_of(outcomes, signal, retrieves["threshold"])
     return retrieves

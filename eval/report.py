@@ -20,7 +20,7 @@ from .remarks import chance_es
 Json = Mapping[str, Any]
 
 _ROW_HEADERS = (
-    *("model", "policy", "EM", "ES", "retrieved", "seconds"),
+    *("model", "policy", "EM", "ES", "retrieved", "seconds", "cold"),
     *("ES − never", "ES − always", "EM by repository", "ES by repository", "blanks", "repositories"),
 )
 _EFFECT_HEADERS = (
@@ -36,7 +36,9 @@ _HOW_TO_READ_ROWS = (
     "which the policy retrieves. Seconds: mean of one completion on a warm model with the repository's index at hand, "
     "over the measured blanks: prefill of the file's text with the decision read at its end, then generation, with "
     "retrieval before it where the policy retrieves; models are timed one after the other, so compare within a model. "
-    "Differences: to the same model under that policy, paired, with 95 % intervals over resampled repositories. "
+    "Cold: the repository's index is built first where the policy retrieves. "
+    "Differences: to the same model under that policy, paired, ± half the 95 % interval [low, high] over resampled "
+    "repositories. "
     "Random: the expectation of retrieving for as many blanks of each kind as threshold does; the trial policies and "
     "the estimator take context for as many too, those that rank highest by their signal. Oracle: takes it just where "
     "context raises ES. ES by chance: of targets of other blanks, of the same kind and cut to as many lines, in place "
@@ -128,6 +130,7 @@ def _row(row: Json) -> list[Cell]:
         row["es"],
         _percent(row["share_retrieved"]),
         row["seconds"],
+        row["seconds_cold"],
         _difference(row["versus_never"] and row["versus_never"]["es"]),
         _difference(row["versus_always"] and row["versus_always"]["es"]),
         row["em_by_repository"],
@@ -344,10 +347,11 @@ def _percent(share: float) -> str:
 
 
 def _difference(difference: Json | None) -> str | None:
-    """Point and interval, with the sign of each."""
+    """Point, half-width and interval, with signs."""
     if difference is None or difference["mean"] is None:
         return None
     mean = signed(difference["mean"])
     if difference["low"] is None:
         return f"{mean} (no interval: {difference['reason']})"
-    return f"{mean} [{signed(difference['low'])}, {signed(difference['high'])}]"
+    interval = f"[{signed(difference['low'])}, {signed(difference['high'])}]"
+    return f"{mean} ± {difference['half_width']:.3f} {interval}"

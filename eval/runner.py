@@ -90,7 +90,7 @@ def evaluated(recipe: EvalRecipe) -> tuple[Retrieved, list[Evaluated]]:
     """What was asked last and what every model of the recipe made of it, from files alone."""
     out = Path(recipe.out)
     asked, predictions = _completed(recipe)
-    wanted = {one.blank.id for one in asked.prepared}
+    index_seconds = {one.blank.id: one.index_seconds for one in asked.prepared}
     models: dict[str, Evaluated] = {}
     for entry in sorted(recipe.models, key=lambda entry: entry.gate is not None):
         log = predictions_log(out, entry.name)
@@ -99,7 +99,8 @@ def evaluated(recipe: EvalRecipe) -> tuple[Retrieved, list[Evaluated]]:
             log.facts(),
             log.made_with(),
             predictions[entry.name],
-            read_scores(scores_path(out, entry.name), wanted),
+            read_scores(scores_path(out, entry.name), set(index_seconds)),
+            index_seconds,
             models[entry.gate] if entry.gate else None,
         )
     return asked, [models[entry.name] for entry in recipe.models]

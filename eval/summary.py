@@ -41,7 +41,7 @@ from .retrieve import Prepared, Retrieved
 from .signals import signal_quality
 from .table import Arm, Bootstrap, Comparison, arm_of, differences, rows
 
-SCHEMA = 2
+SCHEMA = 3
 
 _SELECTORS = ("random", *TRIALS)
 """What a model's own decisions are compared with, at the same share of blanks."""
@@ -56,6 +56,7 @@ class Evaluated:
     made_with: Mapping[str, Any]
     predictions: Mapping[str, Prediction]
     scores: Mapping[str, Score]
+    index_seconds: Mapping[str, float]
     gate: Evaluated | None = None
     """The model that decides in this one's place."""
 
@@ -72,7 +73,7 @@ class Evaluated:
     @cached_property
     def outcomes(self) -> Outcomes:
         """As arrays; those of a gated model hold the gate's decisions, and their seconds on top of its own."""
-        own = outcomes_of(list(self.predictions.values()), self.scores)
+        own = outcomes_of(list(self.predictions.values()), self.scores, self.index_seconds)
         if self.gate is None:
             return own
         decided = self.gate.outcomes
@@ -160,7 +161,6 @@ def _target_retrieved(one: Prepared) -> bool:
 def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: Retrieval) -> dict[str, Any]:
     outcomes, settings = model.outcomes, model.settings
     ordered = [prepared[id] for id in outcomes.ids.tolist()]
-    index_seconds = np.array([one.index_seconds for one in ordered])
     known = all(one.stands_elsewhere is not None for one in ordered)
     duplicated = np.array([one.stands_elsewhere for one in ordered], dtype=np.bool_) if known else None
     duplication = np.array([one.duplication for one in ordered], dtype=np.float64)
@@ -196,7 +196,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: Retrie
             if policy in model.policies
         },
         "signals": signal_quality(outcomes),
-        "seconds": seconds_of_parts(outcomes, index_seconds),
+        "seconds": seconds_of_parts(outcomes),
         "decisions": {scope: _decisions(model, scope) for scope in outcomes.scopes} if outcomes.decides else None,
     }
 

@@ -43,6 +43,7 @@ class Row:
 
     ``share_retrieved`` is the share of blanks for which the policy retrieves, found or not. ``seconds`` is the mean
     over the ``seconds_n`` blanks that were measured of what `Outcomes.seconds` defines; None where none was.
+    ``seconds_cold`` is the same for the first completion in a repository, whose retrieval builds the index.
     """
 
     model: str
@@ -57,6 +58,7 @@ class Row:
     """Means over repositories of their means, as RepoCoder reports."""
     share_retrieved: float
     seconds: float | None
+    seconds_cold: float | None
     seconds_n: int
     versus_never: Differences | None
     versus_always: Differences | None
@@ -143,10 +145,11 @@ def differences(one: Arm, other: Arm, bootstrap: Bootstrap) -> Differences:
     )
 
 
-def mean_seconds(arm: Arm) -> float | None:
+def mean_seconds(arm: Arm, *, cold: bool = False) -> float | None:
     """Over the measured blanks; None without any."""
     measured = arm.outcomes.measured
-    return float(arm.outcomes.seconds(arm.retrieves, arm.trial)[measured].mean()) if measured.any() else None
+    seconds = arm.outcomes.seconds(arm.retrieves, arm.trial, cold=cold)
+    return float(seconds[measured].mean()) if measured.any() else None
 
 
 def _row(model: str, policy: str, scope: str, arm: Arm, versus: Mapping[str, Differences | None]) -> Row:
@@ -162,6 +165,7 @@ def _row(model: str, policy: str, scope: str, arm: Arm, versus: Mapping[str, Dif
         es_by_repository=arm.by_repository(arm.es),
         share_retrieved=float(arm.retrieves.mean()),
         seconds=mean_seconds(arm),
+        seconds_cold=mean_seconds(arm, cold=True),
         seconds_n=int(arm.outcomes.measured.sum()),
         versus_never=versus["never"],
         versus_always=versus["always"],

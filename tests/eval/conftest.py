@@ -179,6 +179,6 @@ def outcomes_from(records_from: Callable[[list[Replayed]], Records]) -> Callable
 
     def make(results: list[Replayed]) -> Outcomes:
         predictions, scores = records_from(results)
-        return outcomes_of(list(predictions.values()), scores)
+        return outcomes_of(list(predictions.values()), scores, dict.fromkeys(scores, 0.5))
 
     return make

@@ -105,8 +105,8 @@ def test_random_is_the_mean_over_all_ways_to_choose_as_many_blanks_of_each_kind(
     assert table["all", "random"].share_retrieved == pytest.approx(table["all", "threshold"].share_retrieved)
 
 
-def test_a_model_without_decisions_has_two_policies(blank_result: Any, outcomes_from: Make) -> None:
-    assert set(replay(outcomes_from([blank_result(), blank_result()]), SETTINGS)) == {"never", "always"}
+def test_a_model_without_decisions_has_both_ends_and_the_oracle(blank_result: Any, outcomes_from: Make) -> None:
+    assert set(replay(outcomes_from([blank_result(), blank_result()]), SETTINGS)) == {"never", "always", "oracle"}
 
 
 @given(results)

@@ -121,7 +121,7 @@ def test_notes_and_remarks_come_before_the_first_table(summary: dict[str, Any]) 
 
 def test_a_model_that_was_not_timed_has_a_page_too(summary: dict[str, Any]) -> None:
     for row in summary["rows"]:
-        row |= {"seconds": None, "seconds_n": 0}
+        row |= {"seconds": None, "seconds_cold": None, "seconds_n": 0}
     for model in summary["models"]:
         model["seconds"] = dict.fromkeys(model["seconds"]) | {"n": 0}
         for quality in (model["decisions"] or {}).values():

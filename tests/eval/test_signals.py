@@ -84,6 +84,26 @@ def test_trials_are_paid_for_every_blank(blank_result: Any, outcomes_from: Make)
         assert outcomes.seconds(np.array([retrieves]), "generation").tolist() == [generation]
 
 
+@pytest.mark.parametrize(
+    ("retrieves", "trial", "index"),
+    [
+        (0, "none", 0),
+        (1, "none", 1),
+        (0.5, "none", 0.5),
+        (0, "retrieval", 1),
+        (0, "generation", 0),
+        (1, "generation", 1),
+    ],
+)
+def test_a_cold_completion_builds_the_index_where_it_retrieves(
+    blank_result: Any, outcomes_from: Any, retrieves: float, trial: Any, index: float
+) -> None:
+    outcomes = outcomes_from([blank_result(seconds=(1.0, 2.0, 3.0, 4.0))])
+    asked = np.array([retrieves])
+    waited = outcomes.seconds(asked, trial, cold=True) - outcomes.seconds(asked, trial)
+    assert waited == pytest.approx(index * outcomes.index_seconds)
+
+
 def test_features_are_what_they_are_called() -> None:
     uncertainty = TokenUncertainty((-0.5, -1.0), (0.25, 0.75))
     found = dict(zip(FEATURES, features(uncertainty), strict=True))

@@ -30,7 +30,9 @@ def summary_of(records_from: Callable[..., Any], recipe_values: dict[str, Any]) 
         facts = {"path": "p", "settings": settings, "budgets": "b", "decoding": "greedy", "batch": 1, "device": "cpu"}
         generated = {"started": "now", "git": {}}
         provenance = generated | {"config": {}, "python": "3", "packages": {}}
-        evaluated = Evaluated("m", facts | {"generated": generated}, {"model": "hash"}, predictions, scores)
+        evaluated = Evaluated(
+            "m", facts | {"generated": generated}, {"model": "hash"}, predictions, scores, dict.fromkeys(scores, 0.5)
+        )
         recipe = EvalRecipe.model_validate(
             recipe_values | {"out": "o", "models": [{"name": "m", "path": "p"}], "control": "m" if control else None}
         )
