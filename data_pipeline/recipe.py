@@ -9,11 +9,10 @@ from pydantic import Field, ValidationInfo, field_validator
 from repoformer.benchmarks.benchmark import BENCHMARKS
 from repoformer.code.filters import Requirements
 from repoformer.code.languages import LANGUAGES
-from repoformer.code.records import Kind
 from repoformer.config import Section
+from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.inference.endpoint import EndpointSettings
 from repoformer.prompt.budgets import Preset
-from repoformer.retrieval.scorers import Scorer
 
 from .sources import Source, known_licence
 
@@ -133,37 +132,13 @@ class Sample(Section):
         return lines
 
 
-class Retrieve(Section):
-    """How cross-file context is found: next-chunk retrieval (appendix A)."""
+class Retrieve(NextChunkSettings):
+    """How cross-file context is found, and what its queries hold."""
 
-    window: int = Field(default=20, ge=1)
-    """Lines per chunk, for every kind but functions."""
-    stride: int = Field(default=10, ge=1, validate_default=True)
-    function_window: int = Field(default=50, ge=1)
-    function_stride: int = Field(default=25, ge=1, validate_default=True)
     top: int = Field(default=3, ge=1)
     """Chunks that go into the context, best first, before the budget cuts it."""
-    neighbour: Literal["next", "same"] = "next"
-    """Whether a hit is replaced by the window that follows it, or goes in itself."""
-    query_lines: int = Field(default=20, ge=1)
-    """Last lines of the left context that make the query."""
-    scorer: Scorer = "jaccard"
-    """What makes windows similar; ``bm25`` weighs rare words more."""
     query_holds_target: float = Field(default=0.5, ge=0, le=1)
     """Share of the queries of training blanks that also hold the target; those of validation blanks never do."""
-
-    @field_validator("stride", "function_stride")
-    @classmethod
-    def _windows_leave_no_gap(cls, stride: int, info: ValidationInfo) -> int:
-        name = "window" if info.field_name == "stride" else "function_window"
-        window = info.data.get(name)
-        if window is not None and stride > window:
-            raise ValueError(f"must not exceed {name}={window}: lines between two windows would never be found")
-        return stride
-
-    def chunking(self, kind: Kind) -> tuple[int, int]:
-        """Window and stride, in lines, for blanks of this kind."""
-        return (self.function_window, self.function_stride) if kind == "function" else (self.window, self.stride)
 
 
 class Label(Section):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repoformer.code.records import Blank, Repository, RetrievedContext, SourceFile
+from repoformer.code.records import Blank, Kind, Repository, RetrievedContext, SourceFile
 from repoformer.code.storage import read_parquet, write_parquet
 from repoformer.config import config_hash
 from repoformer.context.leaks import CopyFinder
@@ -84,21 +84,8 @@ def _in_context(shard: Shard, stats: Stats, advance: Advance) -> Iterator[BlankI
 
 def _searches(files: Sequence[SourceFile], copies: CopyFinder, recipe: DataRecipe) -> dict[str, NextChunk]:
     """One search per kind of blank, over windows of its size; what they can share they do."""
-    retrieve = recipe.retrieve
-
-    def search(window: int, stride: int) -> NextChunk:
-        return NextChunk(
-            files,
-            window=window,
-            stride=stride,
-            top=retrieve.top,
-            neighbour=retrieve.neighbour,
-            query_lines=retrieve.query_lines,
-            scorer=retrieve.scorer,
-            copies=copies,
-        )
-
-    return {kind: search(*retrieve.chunking(kind)) for kind in ("chunk", "function")}
+    kinds: tuple[Kind, ...] = ("chunk", "function")
+    return {kind: recipe.retrieve.index(files, kind, copies) for kind in kinds}
 
 
 def _context(search: NextChunk, blank: Blank, seed: int, query_holds_target: float) -> RetrievedContext:

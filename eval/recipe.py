@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from repoformer.code.records import Kind
 from repoformer.config import Section
+from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.inference.endpoint import EndpointSettings
 
 
@@ -36,35 +36,6 @@ class EvaluatedModel(Section):
         if bool(self.path) == bool(self.endpoint):
             raise ValueError(f"{self.name}: name either path or endpoint")
         return self
-
-
-class Retrieval(Section):
-    """How cross-file context is found: next-chunk retrieval (appendix A), the same for every model."""
-
-    top: int = Field(default=10, ge=1)
-    """Chunks that go into the context, best first, before the budget cuts it."""
-    window: int = Field(default=20, ge=1)
-    """Lines per chunk, for every kind but functions."""
-    stride: int = Field(default=10, ge=1)
-    function_window: int = Field(default=50, ge=1)
-    function_stride: int = Field(default=25, ge=1)
-    neighbour: Literal["next", "same"] = "next"
-    """Whether a hit is replaced by the window that follows it, or goes in itself."""
-    query_lines: int = Field(default=20, ge=1)
-    """Last lines of the left context that make the query. It never holds the target here."""
-
-    @field_validator("stride", "function_stride")
-    @classmethod
-    def _windows_leave_no_gap(cls, stride: int, info: ValidationInfo) -> int:
-        name = "window" if info.field_name == "stride" else "function_window"
-        window = info.data.get(name)
-        if window is not None and stride > window:
-            raise ValueError(f"must not exceed {name}={window}: lines between two windows would never be found")
-        return stride
-
-    def chunking(self, kind: Kind) -> tuple[int, int]:
-        """Window and stride, in lines, for blanks of this kind."""
-        return (self.function_window, self.function_stride) if kind == "function" else (self.window, self.stride)
 
 
 class PublicBenchmark(Section):
@@ -114,7 +85,8 @@ class EvalRecipe(Section):
     models: Annotated[list[EvaluatedModel], Field(min_length=1)]
     control: str | None = None
     """The model that was fine-tuned on the same blanks without context and without decisions (the paper's A3)."""
-    retrieve: Retrieval = Retrieval()
+    retrieve: NextChunkSettings = NextChunkSettings()
+    """The same for every model; its query never holds the target."""
     batch: int = Field(default=16, ge=1)
     """Blanks per forward pass."""
     device: str = "cpu"

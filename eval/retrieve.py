@@ -19,13 +19,14 @@ from tqdm import tqdm
 
 from repoformer.benchmarks.given_context import given_leaks
 from repoformer.code.lines import lines_of
-from repoformer.code.records import Blank, Repository, RetrievedContext
+from repoformer.code.records import Blank, Kind, Repository, RetrievedContext
 from repoformer.context.leaks import TELLING_CHARACTERS, CopyFinder, leaks, squeezed
 from repoformer.context.next_chunk import NextChunk
+from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.context.verbatim import stands_elsewhere
 from repoformer.errors import UserError
 
-from .recipe import EvalRecipe, Retrieval
+from .recipe import EvalRecipe
 from .record_log import RecordLog
 from .shards import WHOLE, Shard, finished_shards, merge
 from .sources import Asked, Source, asked
@@ -109,7 +110,7 @@ def merge_contexts(out: Path) -> None:
         merge(logs, contexts_log(out), facts | {"blanks": facts["chosen"]})
 
 
-def prepared_for(source: Asked, blanks: Sequence[Blank], settings: Retrieval) -> Iterator[list[Prepared]]:
+def prepared_for(source: Asked, blanks: Sequence[Blank], settings: NextChunkSettings) -> Iterator[list[Prepared]]:
     """First the blanks whose context is given, then the others repository by repository."""
     given = [blank for blank in blanks if blank.id in source.given]
     if given:
@@ -130,7 +131,7 @@ def _given(blank: Blank, context: RetrievedContext) -> Prepared:
     return Prepared(blank, context, 0.0, None, None)
 
 
-def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval) -> Iterator[Prepared]:
+def prepare(repository: Repository, blanks: Sequence[Blank], settings: NextChunkSettings) -> Iterator[Prepared]:
     """Contexts for blanks of one repository; one index for each size of window that they need."""
     started = time.perf_counter()
     copies = CopyFinder(repository.files)
@@ -140,7 +141,7 @@ def prepare(repository: Repository, blanks: Sequence[Blank], settings: Retrieval
     for blank in blanks:
         size = settings.chunking(blank.kind)
         if size not in indexes:
-            indexes[size] = _index(repository, settings, size, copies)
+            indexes[size] = _index(repository, blank.kind, settings, copies)
             indexes[size][0].retrieve(blank)  # the first search also pages the index in, which is not retrieval
         index, index_seconds = indexes[size]
         context = index.retrieve(blank)
@@ -166,17 +167,8 @@ def _refuse_leaks(blank: Blank, problems: Sequence[str]) -> None:
 
 
 def _index(
-    repository: Repository, settings: Retrieval, size: tuple[int, int], copies: CopyFinder
+    repository: Repository, kind: Kind, settings: NextChunkSettings, copies: CopyFinder
 ) -> tuple[NextChunk, float]:
     started = time.perf_counter()
-    window, stride = size
-    index = NextChunk(
-        repository.files,
-        window=window,
-        stride=stride,
-        top=settings.top,
-        neighbour=settings.neighbour,
-        query_lines=settings.query_lines,
-        copies=copies,
-    )
+    index = settings.index(repository.files, kind, copies)
     return index, time.perf_counter() - started

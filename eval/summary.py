@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from repoformer.code.records import Prediction, Score
+from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.metrics.means import mean_over_instances, mean_over_repositories
 from repoformer.models.settings import ModelSettings
 
@@ -35,7 +36,7 @@ from .effect import effect_by_repository, effect_of_context, effect_where_asked,
 from .examples import examples
 from .outcomes import Floats, Outcomes, expected, outcomes_of
 from .policies import TRIALS, replay
-from .recipe import EvalRecipe, Retrieval
+from .recipe import EvalRecipe
 from .remarks import remarks
 from .retrieve import Prepared, Retrieved
 from .signals import signal_quality
@@ -158,7 +159,7 @@ def _target_retrieved(one: Prepared) -> bool:
     return any(lines in f"\n{ranked.chunk.text}\n" for ranked in one.context.chunks)
 
 
-def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: Retrieval) -> dict[str, Any]:
+def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: NextChunkSettings) -> dict[str, Any]:
     outcomes, settings = model.outcomes, model.settings
     ordered = [prepared[id] for id in outcomes.ids.tolist()]
     known = all(one.stands_elsewhere is not None for one in ordered)
@@ -201,9 +202,9 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: Retrie
     }
 
 
-def other_retrieval(settings: ModelSettings, retrieval: Retrieval) -> dict[str, Any]:
+def other_retrieval(settings: ModelSettings, retrieval: NextChunkSettings) -> dict[str, Any]:
     """What of the retrieval behind the model's labels, where that is known, is another than evaluated here."""
-    evaluated = retrieval.model_dump() | {"scorer": "jaccard"}
+    evaluated = retrieval.model_dump()
     return {name: value for name, value in settings.retrieval.items() if value != evaluated[name]}
 
 

@@ -11,16 +11,18 @@ import pytest
 
 from repoformer.code.blanks import blank_at
 from repoformer.code.records import Blank, Chunk, RankedChunk, Repository, SourceFile
+from repoformer.context import next_chunk_settings
 from repoformer.context.next_chunk import NextChunk
+from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.errors import UserError
 from repoformer.eval import retrieve
-from repoformer.eval.recipe import EvalRecipe, Retrieval
+from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.retrieve import prepare
 
 
 def test_kinds_are_searched_with_their_own_windows(repositories: list[Repository], blanks: list[Blank]) -> None:
     mine = [blank for blank in blanks if blank.repository == "repo0"]
-    for one in prepare(repositories[0], mine, Retrieval()):
+    for one in prepare(repositories[0], mine, NextChunkSettings()):
         most = 50 if one.blank.kind == "function" else 20
         assert max(ranked.chunk.end - ranked.chunk.start for ranked in one.context.chunks) <= most
         assert one.context.strategy.startswith(
@@ -38,9 +40,16 @@ def test_one_index_serves_all_blanks_of_a_size(
             built.append(keywords["window"])
             super().__init__(*arguments, **keywords)
 
-    monkeypatch.setattr(retrieve, "NextChunk", Counted)
-    list(prepare(repositories[0], [blank for blank in blanks if blank.repository == "repo0"], Retrieval()))
+    monkeypatch.setattr(next_chunk_settings, "NextChunk", Counted)
+    list(prepare(repositories[0], [blank for blank in blanks if blank.repository == "repo0"], NextChunkSettings()))
     assert sorted(built) == [20, 50]
+
+
+def test_the_recipe_names_the_scorer(repositories: list[Repository], blanks: list[Blank]) -> None:
+    for scorer in ("jaccard", "bm25"):
+        for one in prepare(repositories[0], blanks[:2], NextChunkSettings(scorer=scorer)):
+            assert one.context.strategy.startswith(f"next-chunk({scorer}, ")
+            assert one.context.chunks
 
 
 def small_repository(*files: tuple[str, str]) -> Repository:
@@ -61,7 +70,7 @@ BODY = "".join(f"value_{number} = compute({number})\n" for number in range(12))
 def test_a_target_is_a_duplicate_where_its_lines_stand_as_they_are(other: str, stands: bool) -> None:
     repository = small_repository(("a.py", f"{BODY}needle = find(haystack)\n"), ("b.py", other))
     blank = blank_at(repository, repository.files[0], "chunk", 12, 13)
-    (found,) = prepare(repository, [blank], Retrieval())
+    (found,) = prepare(repository, [blank], NextChunkSettings())
     assert found.stands_elsewhere is stands
 
 
@@ -69,13 +78,13 @@ def test_a_copy_of_the_file_makes_no_duplicate() -> None:
     text = f"{BODY}needle = find(haystack)\n"
     repository = small_repository(("a.py", text), ("vendored/a.py", text))
     blank = blank_at(repository, repository.files[0], "chunk", 12, 13)
-    (found,) = prepare(repository, [blank], Retrieval())
+    (found,) = prepare(repository, [blank], NextChunkSettings())
     assert not found.stands_elsewhere
 
 
 def test_a_repository_of_one_file_gives_empty_context() -> None:
     repository = small_repository(("a.py", BODY))
-    (found,) = prepare(repository, [blank_at(repository, repository.files[0], "chunk", 3, 5)], Retrieval())
+    (found,) = prepare(repository, [blank_at(repository, repository.files[0], "chunk", 3, 5)], NextChunkSettings())
     assert found.context.chunks == ()
 
 
@@ -91,7 +100,7 @@ def test_context_that_holds_the_hole_is_refused_with_its_place(
 
     monkeypatch.setattr(NextChunk, "retrieve", leaky)
     with pytest.raises(UserError, match=rf"{blank.path}:31 of repo0.*holds the blank"):
-        list(prepare(repositories[0], [blank], Retrieval()))
+        list(prepare(repositories[0], [blank], NextChunkSettings()))
 
 
 def test_contexts_are_kept_until_data_or_retrieval_change(
