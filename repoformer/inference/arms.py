@@ -14,7 +14,7 @@ from tqdm import tqdm
 from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Blank, Chunk, TokenUncertainty
 from repoformer.inference.cached_pass import CachedPass
-from repoformer.inference.decision import read_branch, read_decisions
+from repoformer.inference.decision import Decision, read_branch, read_decisions
 from repoformer.inference.stopping import Stop, TokenText, stop_for
 from repoformer.inference.uncertainty import UncertaintyWatch
 from repoformer.models.loading import LoadedModel
@@ -119,8 +119,8 @@ def complete_arms(
     arms: dict[int, Arms] = {}
     with tqdm(total=len(requests), desc="complete", unit="blank", disable=not progress) as bar:
         for places in _batches(prepared, batch):
-            timed = _complete(loaded, builder, text, [prepared[place] for place in places], length, uncertainty)
-            arms.update(zip(places, (one.arms for one in timed), strict=True))
+            found = _complete(loaded, builder, text, [prepared[place] for place in places], length, uncertainty)
+            arms.update(zip(places, found, strict=True))
             bar.update(len(places))
     return [arms[place] for place in range(len(requests))]
 
@@ -138,9 +138,9 @@ def time_arms(
     text = TokenText(builder)
     prepared = [_prepare(builder, request) for request in requests]
     for warm_up in prepared[:1]:
-        _complete(loaded, builder, text, [warm_up], length)
+        _time(loaded, builder, text, warm_up, length)
     bar = tqdm(prepared, desc="time", unit="blank", disable=not progress)
-    return [timed for one in bar for timed in _complete(loaded, builder, text, [one], length)]
+    return [_time(loaded, builder, text, one, length) for one in bar]
 
 
 def _builder(loaded: LoadedModel, requests: Sequence[ArmRequest], style: Style | None, length: Length) -> PromptBuilder:
@@ -177,42 +177,54 @@ def _complete(
     text: TokenText,
     batch: Sequence[_Prepared],
     length: Length,
-    uncertainty: bool = False,
-) -> list[TimedArms]:
-    """One batch: a shared pass over the in-file parts, then the two branches; seconds are those of the whole batch."""
-    started = time.perf_counter()
+    uncertainty: bool,
+) -> list[Arms]:
+    """One batch: a shared pass over the in-file parts, then both branches, decoded together."""
     shared = CachedPass(loaded.model)
     shared.append([one.in_file for one in batch])
     decisions = read_decisions(shared.next_logits, builder)
-    decide_seconds = time.perf_counter() - started
 
     asking = [place for place, one in enumerate(batch) if one.with_context is not None]
     forked = shared.fork(asking)
-    watches = (UncertaintyWatch(), UncertaintyWatch()) if uncertainty else (None, None)
-    branches = [one.without for one in batch]
-    without, without_seconds = _branch(shared, builder, text, batch, branches, length, watches[0])
-    asked = [batch[place] for place in asking]
-    branches = [one.with_context or [] for one in asked]
-    found, with_seconds = _branch(forked, builder, text, asked, branches, length, watches[1])
-    with_context = list(without)
-    for place, completion in zip(asking, found, strict=True):
-        with_context[place] = completion
+    read_branch(shared, builder, [one.without for one in batch])
+    stops = [length.stop(builder, text, one.blank) for one in batch]
+    parts = [(shared, stops)]
+    if asking:
+        read_branch(forked, builder, [batch[place].with_context or [] for place in asking])
+        more = [length.stop(builder, text, batch[place].blank) for place in asking]
+        if shared.can_join():
+            shared.join(forked)
+            parts = [(shared, stops + more)]
+        else:
+            parts.append((forked, more))
+    completed = [one for read, some in parts for one in _decode(read, some, uncertainty)]
+    without = completed[: len(batch)]
+    found = dict(zip(asking, completed[len(batch) :], strict=True))
     return [
-        TimedArms(
-            Arms(
-                without[place].text,
-                with_context[place].text,
-                decision.p_retrieve if decision else None,
-                decision.greedy if decision else None,
-                without[place].uncertainty,
-                with_context[place].uncertainty,
-            ),
-            decide_seconds,
-            without_seconds,
-            with_seconds if place in asking else without_seconds,
-        )
-        for place, decision in enumerate(decisions)
+        _arms(decision, without[place], found.get(place, without[place])) for place, decision in enumerate(decisions)
     ]
+
+
+def _time(loaded: LoadedModel, builder: PromptBuilder, text: TokenText, one: _Prepared, length: Length) -> TimedArms:
+    """One blank: each branch is decoded by itself."""
+    started = time.perf_counter()
+    shared = CachedPass(loaded.model)
+    shared.append([one.in_file])
+    (decision,) = read_decisions(shared.next_logits, builder)
+    decide_seconds = time.perf_counter() - started
+
+    def branch(read: CachedPass, tokens: list[int]) -> tuple[_Completed, float]:
+        started = time.perf_counter()
+        read_branch(read, builder, [tokens])
+        (completed,) = _decode(read, [length.stop(builder, text, one.blank)])
+        return completed, time.perf_counter() - started
+
+    forked = shared.fork()
+    without, without_seconds = branch(shared, one.without)
+    found, with_seconds = without, without_seconds
+    if one.with_context is not None:
+        found, with_seconds = branch(forked, one.with_context)
+    return TimedArms(_arms(decision, without, found), decide_seconds, without_seconds, with_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,23 +233,18 @@ class _Completed:
     uncertainty: TokenUncertainty | None
 
 
-def _branch(
-    read: CachedPass,
-    builder: PromptBuilder,
-    text: TokenText,
-    batch: Sequence[_Prepared],
-    branches: list[list[int]],
-    length: Length,
-    watch: UncertaintyWatch | None,
-) -> tuple[list[_Completed], float]:
-    """The completions that follow ``branches`` [rows of token ids], and the seconds of reading and decoding them."""
-    if not branches:
-        return [], 0.0
-    started = time.perf_counter()
-    read_branch(read, builder, branches)
-    stops = [length.stop(builder, text, one.blank) for one in batch]
+def _decode(read: CachedPass, stops: list[Stop], uncertainty: bool = False) -> list[_Completed]:
+    watch = UncertaintyWatch() if uncertainty else None
     read.decode(stops, watch)
-    completed = [
-        _Completed(stop.text, watch.of(row, len(stop.tokens)) if watch else None) for row, stop in enumerate(stops)
-    ]
-    return completed, time.perf_counter() - started
+    return [_Completed(stop.text, watch.of(row, len(stop.tokens)) if watch else None) for row, stop in enumerate(stops)]
+
+
+def _arms(decision: Decision | None, without: _Completed, found: _Completed) -> Arms:
+    return Arms(
+        without.text,
+        found.text,
+        decision.p_retrieve if decision else None,
+        decision.greedy if decision else None,
+        without.uncertainty,
+        found.uncertainty,
+    )

@@ -50,12 +50,29 @@ class CachedPass:
             other.keep(rows)
         return other
 
+    @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows only."""
         index = torch.tensor(rows, dtype=torch.long, device=self.model.device)
         self._cache.batch_select_indices(index)
         self._mask = self._mask[index]
         self.next_logits = self.next_logits[index]
+
+    def can_join(self) -> bool:
+        """Whether passes through this model can be joined: sliding windows, for one, keep no column for good."""
+        from repoformer.inference.growing_cache import can_grow
+
+        return can_grow(self._cache)
+
+    @torch.inference_mode()
+    def join(self, other: CachedPass) -> None:
+        """Take in the rows of another pass through the same model, behind one's own; the other pass is used up."""
+        from repoformer.inference.growing_cache import join
+
+        join(self._cache, other._cache)
+        width = max(self._mask.shape[1], other._mask.shape[1])
+        self._mask = torch.cat([_left_padded(self._mask, width), _left_padded(other._mask, width)])
+        self.next_logits = torch.cat([self.next_logits, other.next_logits])
 
     def decode(
         self, stops: Sequence[Stop], watch: Callable[[Sequence[int], torch.Tensor], None] | None = None
@@ -74,6 +91,7 @@ class CachedPass:
             tokens = self.next_logits.argmax(dim=-1).tolist()
             goes_on = [place for place, row in enumerate(running) if stops[row].take(tokens[place])]
             if len(goes_on) < len(running):
+                goes_on = _in_place(goes_on)
                 self.keep(goes_on)
                 running = [running[place] for place in goes_on]
                 tokens = [tokens[place] for place in goes_on]
@@ -111,3 +129,14 @@ class CachedPass:
                 f"a prompt of {longest} tokens does not fit the model's {positions} positions; "
                 "use smaller budgets or a model with more positions"
             )
+
+
+def _left_padded(mask: torch.Tensor, width: int) -> torch.Tensor:
+    return torch.nn.functional.pad(mask, (width - mask.shape[1], 0))
+
+
+def _in_place(rows: Sequence[int]) -> list[int]:
+    """The same rows in an order in which most keep their place: the last ones take the places of those left out."""
+    staying = {row for row in rows if row < len(rows)}
+    moving = iter([row for row in rows if row >= len(rows)])
+    return [place if place in staying else next(moving) for place in range(len(rows))]

@@ -1,6 +1,6 @@
 """A cache with room for the tokens to come: decoding writes one more column and does not copy all before it.
 
-On a CPU those copies are half of what decoding a batch takes.
+Nor does it copy the rows that go on where others are done. On a CPU those copies are half of what decoding takes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,36 @@ class GrowingLayer(DynamicLayer):
         self.values = self._grown("values", self.values, value_states)
         return self.keys, self.values
 
+    def batch_select_indices(self, indices: torch.Tensor) -> None:
+        """Go on with these rows only; those that keep their place are not copied where no other row is needed twice."""
+        rows = indices.tolist()
+        moved = [(place, row) for place, row in enumerate(rows) if place != row]
+        if not self._has_room() or any(row < len(rows) for _, row in moved):
+            super().batch_select_indices(indices)
+            return
+        for name, (room, filled) in self._rooms.items():
+            for place, row in moved:
+                filled[place] = filled[row]
+            self._take(name, room[: len(rows)], filled.shape[-2])
+
+    def join(self, other: GrowingLayer) -> None:
+        """Take in the rows of another layer, behind one's own; the columns of the narrower are padded on their left."""
+        for name in ("keys", "values"):
+            first, second = getattr(self, name), getattr(other, name)
+            end = max(first.shape[-2], second.shape[-2])
+            room = first.new_zeros((len(first) + len(second), first.shape[1], end + ROOM, first.shape[-1]))
+            room[: len(first), :, end - first.shape[-2] : end] = first
+            room[len(first) :, :, end - second.shape[-2] : end] = second
+            self._take(name, room, end)
+
+    def _has_room(self) -> bool:
+        """Whether keys and values are what was handed out last, and not rows that were selected since."""
+        return bool(self._rooms) and all(getattr(self, name) is filled for name, (_, filled) in self._rooms.items())
+
+    def _take(self, name: str, room: torch.Tensor, end: int) -> None:
+        self._rooms[name] = room, room[..., :end, :]
+        setattr(self, name, self._rooms[name][1])
+
     def _grown(self, name: str, held: torch.Tensor | None, new: torch.Tensor) -> torch.Tensor:
         start = held.shape[-2] if held is not None and held.numel() else 0
         end = start + new.shape[-2]
@@ -54,3 +84,16 @@ def growing_cache(config: Any) -> DynamicCache:
     cache = DynamicCache(config=config)
     cache.layers = [GrowingLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
+
+
+def can_grow(cache: DynamicCache) -> bool:
+    """Whether all layers of a cache are growing ones."""
+    return all(isinstance(layer, GrowingLayer) for layer in cache.layers)
+
+
+def join(cache: DynamicCache, other: DynamicCache) -> None:
+    """Take the rows of another growing cache of the same model into the first, behind its own."""
+    for layer, more in zip(cache.layers, other.layers, strict=True):
+        assert isinstance(layer, GrowingLayer)
+        assert isinstance(more, GrowingLayer)
+        layer.join(more)

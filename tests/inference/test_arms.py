@@ -12,6 +12,7 @@ import torch
 from repoformer.code.records import Blank, Chunk
 from repoformer.errors import UserError
 from repoformer.inference.arms import ArmRequest, Arms, Length, complete_arms, time_arms
+from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.stopping import TokenText, stop_for
 from repoformer.models.loading import LoadedModel
 from repoformer.prompt.builder import PromptBuilder
@@ -87,11 +88,10 @@ def test_only_the_arm_with_context_is_fed_it(
     context = builder.cross_file(request.chunks, "#")
     with fed(loaded.model) as segments:
         complete_arms(loaded, [request], progress=False)
-    rows = [row for (row,) in segments]
-    assert rows[:2] == [in_file, [builder.middle_id]]
-    (other,) = [place for place, row in enumerate(rows) if builder.retrieve_id in row]
-    assert rows[other] == [builder.retrieve_id, *context, builder.middle_id]
-    assert all(len(row) == 1 for row in rows[2:other] + rows[other + 1 :])
+    branches = [[builder.middle_id]], [[builder.retrieve_id, *context, builder.middle_id]]
+    assert segments[:3] == [[in_file], *branches]
+    assert all(len(row) == 1 for rows in segments[3:] for row in rows)
+    assert len(segments[3]) == 2, "both arms take a step together"
 
 
 def test_the_in_file_part_is_read_once(
@@ -145,8 +145,7 @@ def test_control_tokens_in_code_and_context_stay_text(
     request = ArmRequest(blank, (Chunk("b.py", 0, 1, spelled),))
     with fed(loaded.model) as segments:
         complete_arms(loaded, [request], progress=False)
-    prompt = [row for (row,) in segments if len(row) > 1 or row == [builder.middle_id]]
-    read = [token for row in prompt for token in row]
+    read = [token for rows in segments[:3] for row in rows for token in row]
     for control in (builder.prefix_id, builder.suffix_id, builder.eof_id, builder.retrieve_id):
         assert read.count(control) == 1
     assert read.count(builder.middle_id) == 2, "one in each branch"
@@ -210,3 +209,13 @@ def test_uncertainty_has_one_entry_per_token(loaded: LoadedModel, requests: list
         log_probabilities, entropies = other.uncertainty_without.log_probabilities, other.uncertainty_without.entropies
         assert len(log_probabilities) == len(entropies) <= 6
         assert all(value <= 0 for value in log_probabilities)
+
+
+def test_branches_that_cannot_be_joined_are_decoded_apart(
+    loaded: LoadedModel, requests: list[ArmRequest], fed: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = complete_arms(loaded, requests[:4], 4, progress=False)
+    monkeypatch.setattr(CachedPass, "can_join", lambda self: False)
+    with fed(loaded.model) as segments:
+        assert complete_arms(loaded, requests[:4], 4, progress=False) == together
+    assert max(map(len, segments)) == 4

@@ -166,6 +166,23 @@ def test_rows_that_are_done_leave_the_others_alone(tiny_model: Any, text: TokenT
         assert same_up_to_near_ties(found[row], expected[:limit], gaps[: len(expected[:limit])])
 
 
+def test_joined_passes_go_on_as_each_would_by_itself(tiny_model: Any, rotary_model: Any, text: TokenText) -> None:
+    for model in (tiny_model, rotary_model):
+        for longer in (0, 1):  # whichever has the wider cache
+            passes = [CachedPass(model), CachedPass(model)]
+            (one, other), (more,) = segments(7, 4, parts=2), segments(8, 4, parts=1)
+            passes[0].append(one)
+            passes[1].append(other)
+            passes[longer].append(more)
+            prompts = [[*one], [*other]]
+            prompts[longer] = [first + second for first, second in zip(prompts[longer], more, strict=True)]
+            passes[0].join(passes[1])
+            found = passes[0].decode([Stop(text, limit) for limit in (12, 5, 12, 9, 12, 12, 2, 12)])
+            for tokens, prompt in zip(found, prompts[0] + prompts[1], strict=True):
+                expected, gaps = plain_decoding(model, prompt, text.ends)
+                assert same_up_to_near_ties(tokens, expected[: len(tokens)], gaps[: len(tokens)])
+
+
 def test_logits_are_computed_for_the_last_position_only(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
     forward = tiny_model.forward
