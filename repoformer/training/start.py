@@ -11,6 +11,7 @@ from torch import nn
 from repoformer.models.loading import LoadedModel, load_model
 from repoformer.models.selection_tokens import SELECTION_TOKENS, add_selection_tokens
 from repoformer.prompt.builder import PromptBuilder
+from repoformer.prompt.dialects import dialect_named
 from repoformer.seeding import stable_hash
 from repoformer.training.lora import add_adapters
 from repoformer.training.losses import LossModel, check_model
@@ -51,7 +52,8 @@ def start_from(recipe: TrainRecipe) -> Start:
     objective = OBJECTIVES[recipe.objective]
     loaded = load_model(recipe.model)
     if objective.decides:
-        add_selection_tokens(loaded.model, loaded.tokenizer, recipe.seed)
+        middle = dialect_named(loaded.settings.dialect).middle
+        add_selection_tokens(loaded.model, loaded.tokenizer, middle, recipe.seed)
     check_model(loaded.model)
     set_dropout(loaded.model, recipe.dropout)
     if recipe.activation_checkpointing:
