@@ -21,7 +21,6 @@ from repoformer.config import parse_recipe
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
-from .execute.pass_rate import read_unit_tests
 from .outcomes import Floats, Mask, expected
 from .recipe import EvalRecipe
 from .retrieve import Retrieved
@@ -131,7 +130,7 @@ def compare(
         "only_b": len(other.blanks) - len(shared),
         "repositories": len({one.blanks[id].repository for id in shared}),
         "settings": _settings(one, other),
-        "rows": [asdict(row) for pair in paired for row in _rows(pair, one.folder, other.folder, bootstrap)],
+        "rows": [asdict(row) for pair in paired for row in _rows(pair, bootstrap)],
         "by_repository": [row for pair in paired for row in _by_repository(pair)],
         "examples": [example for pair in paired for example in _examples(pair)],
     }
@@ -182,12 +181,12 @@ def _names(one: Run, other: Run, pairs: Mapping[str, str]) -> dict[str, str]:
     return same
 
 
-def _rows(pair: Pair, a: Path, b: Path, bootstrap: Bootstrap) -> Iterator[Row]:
+def _rows(pair: Pair, bootstrap: Bootstrap) -> Iterator[Row]:
     for policy in pair.policies:
         left, right = pair.arms(policy)
         for scope in left.outcomes.scopes:
             mine, theirs = left.of(scope), right.of(scope)
-            for metric, values in _metrics(pair, mine, theirs, a, b).items():
+            for metric, values in _metrics(pair, mine, theirs).items():
                 yield _row(pair, policy, scope, metric, (mine, theirs), values, bootstrap)
 
 
@@ -221,12 +220,12 @@ def _row(
     )
 
 
-def _metrics(pair: Pair, one: Arm, other: Arm, a: Path, b: Path) -> dict[str, tuple[Floats, Floats]]:
+def _metrics(pair: Pair, one: Arm, other: Arm) -> dict[str, tuple[Floats, Floats]]:
     """Every metric that both have, [blanks] each; NaN where one of them has no value for a blank."""
     found = {"EM": (one.em, other.em), "ES": (one.es, other.es)}
     mine, theirs = _named(pair.a, one), _named(pair.b, other)
     found |= {name: (mine[name], theirs[name]) for name in mine if name in theirs}
-    tests = _unit_tests(a, pair.a, one), _unit_tests(b, pair.b, other)
+    tests = _unit_tests(pair.a, one), _unit_tests(pair.b, other)
     if tests[0] is not None and tests[1] is not None and not np.isnan(tests[0] + tests[1]).all():
         found["unit tests"] = (tests[0], tests[1])
     return found
@@ -245,12 +244,11 @@ def _named(model: Evaluated, arm: Arm) -> dict[str, Floats]:
     }
 
 
-def _unit_tests(folder: Path, model: Evaluated, arm: Arm) -> Floats | None:
+def _unit_tests(model: Evaluated, arm: Arm) -> Floats | None:
     """Verdicts of `eval execute` on what the model completed, if it was run."""
-    by_id = read_unit_tests(folder, model.name, model.predictions)
-    if not by_id:
+    if not model.verdicts:
         return None
-    judged = [by_id.get(id) for id in arm.outcomes.ids.tolist()]
+    judged = [model.verdicts.get(id) for id in arm.outcomes.ids.tolist()]
     without = np.array([np.nan if one is None else one.passed_without for one in judged])
     with_context = np.array([np.nan if one is None else one.passed_with for one in judged])
     return expected(without, with_context, arm.retrieves)

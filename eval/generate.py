@@ -10,6 +10,7 @@ batches as one that was never killed. A raised limit goes on where the smaller o
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 from tqdm import tqdm
@@ -58,6 +59,7 @@ def generate(
     made_with = generator.made_with() | {
         "contexts": config_hash(contexts_log(out).made_with()),
         "length": config_hash(source.new_tokens, source.postprocessing),
+        **({} if recipe.right_context else {"right context": "none"}),
     }
     held = {prediction.blank.id: prediction for prediction in log.resume(made_with)}
     size = group_size(recipe)
@@ -75,7 +77,7 @@ def generate(
     with tqdm(total=len(prepared), desc=entry.name, unit="blank") as bar:
         bar.update(len(prepared) - sum(map(len, unfinished)))
         for group in unfinished:
-            log.append(generator.complete(group, timed))
+            log.append(_completed(generator, group, timed, recipe.right_context))
             bar.update(len(group))
 
 
@@ -83,6 +85,17 @@ def generator_of(recipe: EvalRecipe, entry: EvaluatedModel, source: Source) -> G
     """Who completes for an entry of the table."""
     kind = EndpointGenerator if entry.endpoint else LocalGenerator
     return kind(recipe, entry, source.length)
+
+
+def _completed(
+    generator: Generator, group: Sequence[Prepared], timed: Set[str], right_context: bool
+) -> list[Prediction]:
+    """Predictions hold the whole blank, whatever of it the model was shown."""
+    if right_context:
+        return generator.complete(group, timed)
+    shown = [replace(one, blank=replace(one.blank, right="")) for one in group]
+    made = generator.complete(shown, timed)
+    return [replace(prediction, blank=one.blank) for one, prediction in zip(group, made, strict=True)]
 
 
 def _is_done(one: Prepared, held: dict[str, Prediction], timed: Set[str]) -> bool:

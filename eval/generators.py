@@ -68,7 +68,7 @@ class LocalGenerator:
     def facts_of_today(self) -> dict[str, Any]:
         """Its thresholds may have been chosen anew since."""
         settings = load_settings(self._folder)
-        return {"path": self._entry.path, "settings": settings.model_dump(mode="json")} if settings else {}
+        return {"path": self._entry.path, "settings": self._told(settings)} if settings else {}
 
     def load(self) -> None:
         """Into memory."""
@@ -80,12 +80,20 @@ class LocalGenerator:
         builder = self._length.builder(self.loaded.builder())
         return {
             "path": self._entry.path,
-            "settings": self.loaded.settings.model_dump(mode="json"),
+            "settings": self._told(self.loaded.settings),
             "budgets": budgets_in_words(builder.budgets),
             "decoding": "greedy",
             "batch": self._recipe.batch,
             "device": self._recipe.device,
         }
+
+    def _told(self, settings: ModelSettings) -> dict[str, Any]:
+        """The model's settings, with the thresholds that the recipe puts in place of its own."""
+        if not self._entry.thresholds:
+            return settings.model_dump(mode="json")
+        thresholds = settings.thresholds | self._entry.thresholds
+        told = settings.model_copy(update={"thresholds": thresholds, "thresholds_from": "the recipe"})
+        return told.model_dump(mode="json")
 
     def complete(self, group: Sequence[Prepared], timed: Set[str]) -> list[Prediction]:
         """In batches; the measured ones also one by one."""

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from repoformer.code.records import Prediction, Score
+from repoformer.code.records import Prediction, Score, TokenUncertainty
 
 from .uncertainty import FEATURES, features
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Trial = Literal["none", "retrieval", "generation"]
+Trial = Literal["none", "retrieval", "generation", "both"]
 """What a policy does for every blank before it decides."""
 
 SCOPE_ALL = "all"
@@ -45,6 +45,8 @@ class Outcomes:
     """Mean entropy of the distributions that these tokens were taken from."""
     features: Floats
     """[blanks, len(FEATURES)]: what the estimator sees of the completion without context."""
+    features_with: Floats
+    """The same of the completion with context."""
     decide_seconds: Floats
     retrieve_seconds: Floats
     index_seconds: Floats
@@ -90,9 +92,11 @@ class Outcomes:
         decision do the same work.
 
         A trial comes before the decision: trial retrieval always retrieves, trial generation always completes without
-        context and, where it then wants context, once more.
+        context and, where it then wants context, once more; who compares both completions has paid for both.
         """
         retrieval = self.retrieve_seconds + self.index_seconds if cold else self.retrieve_seconds
+        if trial == "both":
+            return self.decide_seconds + self.without_seconds + retrieval + self.with_seconds
         if trial == "generation":
             return self.decide_seconds + self.without_seconds + retrieves * (retrieval + self.with_seconds)
         if trial == "retrieval":
@@ -126,7 +130,7 @@ def outcomes_of(
     ordered = sorted(predictions, key=lambda prediction: prediction.blank.id)
     scored = [scores[prediction.blank.id] for prediction in ordered]
     blanks = [prediction.blank for prediction in ordered]
-    told = np.array([features(prediction.uncertainty_without) for prediction in ordered]).reshape(-1, len(FEATURES))
+    told = _features([prediction.uncertainty_without for prediction in ordered])
     return Outcomes(
         ids=_names([blank.id for blank in blanks]),
         repositories=_names([blank.repository for blank in blanks]),
@@ -143,6 +147,7 @@ def outcomes_of(
         nll_without=told[:, FEATURES.index("mean surprise")],
         entropy_without=told[:, FEATURES.index("mean entropy")],
         features=told,
+        features_with=_features([prediction.uncertainty_with for prediction in ordered]),
         decide_seconds=_floats([prediction.decide_seconds for prediction in ordered]),
         retrieve_seconds=_floats([prediction.retrieve_seconds for prediction in ordered]),
         index_seconds=_floats([index_seconds[blank.id] for blank in blanks]),
@@ -153,6 +158,10 @@ def outcomes_of(
 
 def _names(values: Sequence[str]) -> NDArray[np.str_]:
     return np.array(values, dtype=np.str_)
+
+
+def _features(told: Sequence[TokenUncertainty | None]) -> Floats:
+    return np.array([features(one) for one in told]).reshape(-1, len(FEATURES))
 
 
 def _floats(values: Sequence[Any]) -> Floats:

@@ -18,6 +18,11 @@ the blanks that rank highest by another signal (appendix C):
     trial-uncertainty  the tokens' mean surprise in a completion without context                         (C.2)
     trial-entropy      their mean entropy                                                                (C.2)
     estimator          a low edit similarity as estimated from the same tokens, see ``estimator.py``
+
+and, for a model that tells how sure it is of its tokens, whether it takes decisions or not:
+
+    select             of both completions of every blank, the one with the higher estimated edit similarity: everything
+                       is retrieved and everything is generated twice (the second half of CARD, see ``estimator.py``)
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ import numpy as np
 from repoformer.inference.policies import Greedy, Policy, Threshold
 from repoformer.models.settings import ModelSettings
 
-from .estimator import estimated_similarity
+from .estimator import estimated_gain, estimated_similarity
 from .outcomes import Floats, Outcomes, Trial
 
 TRIALS: Mapping[str, Trial] = {
@@ -37,22 +42,32 @@ TRIALS: Mapping[str, Trial] = {
     "trial-uncertainty": "generation",
     "trial-entropy": "generation",
     "estimator": "generation",
+    "select": "both",
 }
 """What these policies do for every blank before they decide."""
 
 POLICIES = ("never", "always", "oracle", "greedy", "threshold", "random", *TRIALS)
 
 
-def replay(outcomes: Outcomes, settings: ModelSettings) -> dict[str, Floats]:
-    """For every policy that this model can follow, the probability [blanks] that it takes context."""
+def replay(
+    outcomes: Outcomes, settings: ModelSettings, signals: Mapping[str, Floats] | None = None
+) -> dict[str, Floats]:
+    """For every policy that this model can follow, the probability [blanks] that it takes context.
+
+    ``signals``: the model's ``trial_signals``, where they are known already.
+    """
+    signals = trial_signals(outcomes) if signals is None else signals
     retrieves = {"never": np.zeros(len(outcomes)), "always": np.ones(len(outcomes))}
     retrieves["oracle"] = outcomes.wants_context.astype(np.float64)
     if outcomes.decides:
         retrieves["greedy"] = decisions(outcomes, Greedy())
         retrieves["threshold"] = decisions(outcomes, Threshold.of(settings))
         retrieves["random"] = random_at_the_share_of(outcomes, retrieves["threshold"])
-        for policy, signal in trial_signals(outcomes).items():
-            retrieves[policy] = highest_at_the_share_of(outcomes, signal, retrieves["threshold"])
+        for policy, signal in signals.items():
+            if policy != "select":
+                retrieves[policy] = highest_at_the_share_of(outcomes, signal, retrieves["threshold"])
+    if "select" in signals:
+        retrieves["select"] = (signals["select"] > 0).astype(np.float64)
     return retrieves
 
 
@@ -64,6 +79,9 @@ def trial_signals(outcomes: Outcomes) -> dict[str, Floats]:
     estimates = estimated_similarity(outcomes)
     if estimates is not None:
         signals["estimator"] = -estimates
+    gain = estimated_gain(outcomes)
+    if gain is not None:
+        signals["select"] = gain
     return signals
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from repoformer.code.records import Kind
 from repoformer.config import Section
 from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.inference.endpoint import EndpointSettings
@@ -30,6 +31,8 @@ class EvaluatedModel(Section):
     endpoint: Endpoint | None = None
     gate: str | None = None
     """Another model of this table that decides in this one's place; its thresholds and seconds count."""
+    thresholds: dict[Kind, Annotated[float, Field(ge=0, le=1)]] = {}
+    """P(``<cc>``) above which it retrieves, by kind of blank, where that shall not be the model's own threshold."""
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> EvaluatedModel:
@@ -58,16 +61,17 @@ class PublicBenchmark(Section):
         return self
 
 
-class PublishedNumber(Section):
-    """A number of a publication, to stand beside ours."""
+class PublishedFigure(Section):
+    """What a publication says about one of its figures, to stand beside where ours is."""
 
-    model: str
-    """The name under which the recipe evaluates that model; where it evaluates none of that name, ours is missing."""
-    policy: Literal["never", "always", "greedy", "threshold"]
-    metric: str
-    """Its name in ``metrics/catalogue.py``: one of the benchmark's own."""
-    value: float = Field(ge=0, le=100)
-    """In percent, as printed."""
+    figure: str
+    says: str
+    """In words."""
+    section: str
+    """How the heading of the report's section begins that shows the same of this run."""
+
+
+PublishedPolicy = Literal["never", "always", "greedy", "threshold"]
 
 
 class EvalRecipe(Section):
@@ -97,9 +101,14 @@ class EvalRecipe(Section):
     """Blanks that are completed one by one, on a warm model, for their seconds; 0 measures none."""
     resamples: int = Field(default=1000, ge=100)
     """Of the paired bootstrap over repositories."""
-    published: tuple[PublishedNumber, ...] = ()
+    right_context: bool = True
+    """Whether prompts hold what stands behind the blank."""
+    published: dict[str, dict[PublishedPolicy, dict[str, Annotated[float, Field(ge=0)]]]] = {}
+    """Numbers of a publication as printed: by model, policy and a name in ``metrics/catalogue.py`` or ``published.py``.
+    A model is called there as under ``models``; where none has its name, ours are missing."""
     published_in: str = ""
-    """Where the published numbers stand, in words."""
+    """Where they stand, in words."""
+    figures: tuple[PublishedFigure, ...] = ()
 
     @field_validator("models")
     @classmethod

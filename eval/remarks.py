@@ -78,6 +78,8 @@ def _on_data(summary: Mapping[str, Any]) -> Iterator[str]:
         for kind in ("chunk", "function"):
             if not data["kinds"].get(kind):
                 yield f"There is no {kind} blank: nothing is said about that kind."
+    if not data["right_context"]:
+        yield "The models were not shown what stands behind a blank (right_context=false)."
     if data["nothing_retrieved"] == n:
         yield "Retrieval found nothing for any blank: both arms are the same completion, and all policies are equal."
     elif data["nothing_retrieved"]:

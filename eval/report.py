@@ -67,7 +67,7 @@ def render(summary: Json) -> str:
     page.section("Policies", _tiles(summary), *sentences[LEAD:], *_tables(summary))
     if summary["metrics"]:
         page.section("The benchmark's own metrics", *analyses.metrics(summary))
-    if summary["published"]["numbers"]:
+    if summary["published"]["numbers"] or summary["published"]["figures"]:
         page.section("Beside the published numbers", *analyses.published(summary))
     if summary["comparisons"]:
         page.section("Against other selectors and other models", _comparisons(summary))

@@ -24,6 +24,7 @@ from repoformer.config import write_run_record
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
+from .execute.pass_rate import read_unit_tests
 from .generate import generate as generate_predictions
 from .generate import generator_of, group_size, merge_predictions, predictions_log
 from .recipe import EvalRecipe
@@ -80,7 +81,8 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     out = Path(recipe.out)
     write_run_record(out, recipe)
     asked, models = evaluated(recipe)
-    summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes)
+    executed = read_json(out / "unit_tests.json") if (out / "unit_tests.json").exists() else None
+    summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes, executed)
     write_json(out / "summary.json", summary)
     write_page(out / "report.html", render(summary))
     return summary
@@ -102,6 +104,7 @@ def evaluated(recipe: EvalRecipe) -> tuple[Retrieved, list[Evaluated]]:
             read_scores(scores_path(out, entry.name), set(index_seconds)),
             index_seconds,
             models[entry.gate] if entry.gate else None,
+            read_unit_tests(out, entry.name, predictions[entry.name]),
         )
     return asked, [models[entry.name] for entry in recipe.models]
 

@@ -6,6 +6,7 @@ edit similarity and seconds each of its thresholds gives.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,15 +16,18 @@ from repoformer.metrics import decisions
 
 from .decision_quality import sweep
 from .outcomes import Floats, Outcomes
-from .policies import TRIALS, trial_signals
+from .policies import TRIALS
 
 OWN = "P(<cc>)"
 
 
-def signal_quality(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
-    """By signal; its sweep's thresholds are shares of blanks, because the signals have no common unit."""
-    signals = {OWN: outcomes.p_retrieve} if outcomes.decides else {}
-    return {name: _quality(outcomes, name, signal) for name, signal in (signals | trial_signals(outcomes)).items()}
+def signal_quality(outcomes: Outcomes, trials: Mapping[str, Floats]) -> dict[str, dict[str, Any]]:
+    """By signal, the model's ``policies.trial_signals`` among them.
+
+    A sweep's thresholds are shares of blanks, because the signals have no common unit.
+    """
+    own = {OWN: outcomes.p_retrieve} if outcomes.decides else {}
+    return {name: _quality(outcomes, name, signal) for name, signal in {**own, **trials}.items()}
 
 
 def _quality(outcomes: Outcomes, name: str, signal: Floats) -> dict[str, Any]:

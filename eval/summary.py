@@ -35,7 +35,7 @@ from .decision_quality import decision_quality
 from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
 from .examples import examples
 from .outcomes import Floats, Outcomes, expected, outcomes_of
-from .policies import TRIALS, replay
+from .policies import TRIALS, replay, trial_signals
 from .recipe import EvalRecipe
 from .remarks import remarks
 from .retrieve import Prepared, Retrieved
@@ -45,7 +45,7 @@ from .table import Arm, Bootstrap, Comparison, arm_of, differences, rows
 SCHEMA = 3
 
 _SELECTORS = ("random", *TRIALS)
-"""What a model's own decisions are compared with, at the same share of blanks."""
+"""What a model's own decisions are compared with: all but ``select`` at the same share of blanks."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,14 @@ class Evaluated:
         return replace(own, p_retrieve=decided.p_retrieve, greedy=decided.greedy, decide_seconds=seconds)
 
     @cached_property
+    def signals(self) -> dict[str, Floats]:
+        """What one could select by that is not its own decision."""
+        return trial_signals(self.outcomes)
+
+    @cached_property
     def policies(self) -> dict[str, Floats]:
         """Every policy that it can follow, as probabilities of retrieving."""
-        return replay(self.outcomes, self.deciding.settings)
+        return replay(self.outcomes, self.deciding.settings, self.signals)
 
     def arm(self, policy: str, scope: str) -> Arm:
         """The model under one policy, on the blanks of one scope."""
@@ -196,7 +201,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: NextCh
             for policy in ("greedy", "threshold")
             if policy in model.policies
         },
-        "signals": signal_quality(outcomes),
+        "signals": signal_quality(outcomes, model.signals),
         "seconds": seconds_of_parts(outcomes),
         "decisions": {scope: _decisions(model, scope) for scope in outcomes.scopes} if outcomes.decides else None,
     }

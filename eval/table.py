@@ -41,7 +41,8 @@ class Differences:
 class Row:
     """One policy of one model on the blanks of one scope.
 
-    ``share_retrieved`` is the share of blanks for which the policy retrieves, found or not. ``seconds`` is the mean
+    ``share_retrieved`` is the share of blanks for which the policy retrieves, found or not, ``share_with_context`` that
+    whose completion with context it takes: less, where it retrieves before it decides. ``seconds`` is the mean
     over the ``seconds_n`` blanks that were measured of what `Outcomes.seconds` defines; None where none was.
     ``seconds_cold`` is the same for the first completion in a repository, whose retrieval builds the index.
     """
@@ -57,6 +58,7 @@ class Row:
     es_by_repository: float
     """Means over repositories of their means, as RepoCoder reports."""
     share_retrieved: float
+    share_with_context: float
     seconds: float | None
     seconds_cold: float | None
     seconds_n: int
@@ -93,11 +95,16 @@ class Bootstrap:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One model under one policy: its outcomes, and the probability [blanks] that it retrieves."""
+    """One model under one policy: its outcomes, and the probability [blanks] that it takes context."""
 
     outcomes: Outcomes
     retrieves: Floats
     trial: Trial = "none"
+
+    @property
+    def share_retrieved(self) -> float:
+        """Of the blanks; all of them where the policy decides on what was retrieved."""
+        return 1.0 if self.trial in ("retrieval", "both") else float(self.retrieves.mean())
 
     @property
     def em(self) -> Floats:
@@ -163,7 +170,8 @@ def _row(model: str, policy: str, scope: str, arm: Arm, versus: Mapping[str, Dif
         es=float(arm.es.mean()),
         em_by_repository=arm.by_repository(arm.em),
         es_by_repository=arm.by_repository(arm.es),
-        share_retrieved=float(arm.retrieves.mean()),
+        share_retrieved=arm.share_retrieved,
+        share_with_context=float(arm.retrieves.mean()),
         seconds=mean_seconds(arm),
         seconds_cold=mean_seconds(arm, cold=True),
         seconds_n=int(arm.outcomes.measured.sum()),

@@ -15,6 +15,7 @@ SCHEMAS = {
     "train": "repoformer.training.recipe:TrainRecipe",
     "eval": "repoformer.eval.recipe:EvalRecipe",
     "eval/execute.yaml": "repoformer.eval.execute.recipe:ExecuteRecipe",
+    "eval/paper/table1-tests.yaml": "repoformer.eval.execute.recipe:ExecuteRecipe",
     "pocket/corpus.yaml": "repoformer.code.sources.manifest:Manifest",
     "pocket/experiment.yaml": "repoformer.quickstart:QuickstartRecipe",
     "pocket/experiment/data.yaml": "repoformer.data_pipeline.recipe:DataRecipe",

@@ -74,7 +74,7 @@ def test_a_replayed_policy_gives_what_deciding_blank_by_blank_gives(
 @given(results)
 def test_no_policy_beats_the_oracle(blank_result: Any, outcomes_from: Make, drawn: list[dict[str, Any]]) -> None:
     table = table_of(outcomes_from([blank_result(**one) for one in drawn]))
-    told_by_tokens = {"trial-uncertainty", "trial-entropy", "estimator"}
+    told_by_tokens = {"trial-uncertainty", "trial-entropy", "estimator", "select"}
     assert {policy for _, policy in table} == {*POLICIES} - told_by_tokens
     for (scope, _), row in table.items():
         assert row.es <= table[scope, "oracle"].es + 1e-12

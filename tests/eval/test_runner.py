@@ -46,7 +46,7 @@ def test_a_run_leaves_predictions_scores_and_report(finished_run: EvalRecipe) ->
 def test_every_model_has_the_rows_that_it_can_have(finished_run: EvalRecipe) -> None:
     rows = read_json(Path(finished_run.out) / "summary.json")["rows"]
     assert {row["policy"] for row in rows if row["model"] == "plain"} == {"never", "always", "oracle"}
-    assert {row["policy"] for row in rows if row["model"] == "deciding"} == {*POLICIES} - {"estimator"}
+    assert {row["policy"] for row in rows if row["model"] == "deciding"} == {*POLICIES} - {"estimator", "select"}
     assert {row["scope"] for row in rows} == {"all", "chunk", "function"}
 
 

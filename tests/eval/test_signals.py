@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repoformer.code.records import TokenUncertainty
-from repoformer.eval.estimator import LEAST_BLANKS, estimated_similarity
+from repoformer.eval.estimator import LEAST_BLANKS, estimated_gain, estimated_similarity
 from repoformer.eval.outcomes import Outcomes
-from repoformer.eval.policies import highest_at_the_share_of
+from repoformer.eval.policies import highest_at_the_share_of, replay, trial_signals
 from repoformer.eval.signals import signal_quality
+from repoformer.eval.table import Bootstrap, rows
 from repoformer.eval.uncertainty import FEATURES, features
+from repoformer.models.settings import ModelSettings
 
 Make = Callable[[list[Any]], Outcomes]
 
@@ -51,7 +53,7 @@ def test_the_estimator_finds_what_the_tokens_tell(blank_result: Any, outcomes_fr
     estimates = estimated_similarity(outcomes)
     assert estimates is not None
     assert np.corrcoef(estimates, outcomes.es_without)[0, 1] > 0.9
-    quality = signal_quality(outcomes)
+    quality = signal_quality(outcomes, trial_signals(outcomes))
     assert quality["estimator"]["auroc"]["value"] > 0.9
     assert quality["trial-entropy"]["auroc"]["value"] == pytest.approx(1)
     assert 0.3 < quality["trial-uncertainty"]["auroc"]["value"] < 0.7
@@ -76,12 +78,40 @@ def test_too_little_to_fit_gives_no_estimator(
     assert estimated_similarity(with_features(outcomes_from(made), np.random.default_rng(0))) is None
 
 
+def test_select_keeps_the_completion_that_its_tokens_speak_for(blank_result: Any, outcomes_from: Make) -> None:
+    drawn = np.random.default_rng(0).random((120, 2))
+    made = [
+        blank_result(repository=f"r{n % 6}", es_without=float(a), es_with=float(b)) for n, (a, b) in enumerate(drawn)
+    ]
+    plain = outcomes_from(made)
+    assert "select" not in replay(plain, ModelSettings()), "nothing is known of the tokens"
+    outcomes = replace(plain, features=drawn[:, :1].repeat(13, 1), features_with=drawn[:, 1:].repeat(13, 1))
+    table = {row.policy: row for row in rows("m", outcomes, replay(outcomes, ModelSettings()), Bootstrap(100, 0))}
+    assert table["oracle"].es >= table["select"].es > max(table["never"].es, table["always"].es)
+    assert (table["select"].share_retrieved, table["oracle"].share_retrieved < 1) == (1.0, True)
+    assert 0 < table["select"].share_with_context < 1
+
+
+def test_select_has_not_seen_the_repository(blank_result: Any, outcomes_from: Make) -> None:
+    """In every repository the features say something else about the similarity: what others teach is useless there."""
+    rng = np.random.default_rng(0)
+    made = [blank_result(repository=f"r{n % 4}", es_without=float(rng.random()), es_with=0.5) for n in range(80)]
+    outcomes = outcomes_from(made)
+    sign = np.where(outcomes.repositories == "r0", -1.0, 1.0)
+    told = (sign * outcomes.es_without)[:, None].repeat(13, 1)
+    gain = estimated_gain(replace(outcomes, features=told, features_with=np.full_like(told, 0.5)))
+    assert gain is not None
+    mine = outcomes.repositories == "r0"
+    assert np.corrcoef(gain[mine], outcomes.gain[mine])[0, 1] < np.corrcoef(gain[~mine], outcomes.gain[~mine])[0, 1]
+
+
 def test_trials_are_paid_for_every_blank(blank_result: Any, outcomes_from: Make) -> None:
     decide, retrieve, without, with_context = 1.0, 2.0, 3.0, 4.0
     outcomes = outcomes_from([blank_result(seconds=(decide, retrieve, without, with_context))])
     for retrieves, retrieval, generation in ((0.0, 1 + 2 + 3, 1 + 3), (1.0, 1 + 2 + 4, 1 + 3 + 2 + 4)):
         assert outcomes.seconds(np.array([retrieves]), "retrieval").tolist() == [retrieval]
         assert outcomes.seconds(np.array([retrieves]), "generation").tolist() == [generation]
+        assert outcomes.seconds(np.array([retrieves]), "both").tolist() == [1 + 2 + 3 + 4]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +123,7 @@ def test_trials_are_paid_for_every_blank(blank_result: Any, outcomes_from: Make)
         (0, "retrieval", 1),
         (0, "generation", 0),
         (1, "generation", 1),
+        (0, "both", 1),
     ],
 )
 def test_a_cold_completion_builds_the_index_where_it_retrieves(
