@@ -10,7 +10,8 @@ data         blanks, repositories, level of chance, retrieval, duplication
 models       for each: settings, effect of context, seconds of the parts, decisions, by scope; other signals
 rows         the table
 metrics      the benchmark's own, for every policy that this model can follow, with both means
-published    the publication's numbers beside ours, in percent; null where the recipe evaluates no such model
+unit_tests   what the repositories' own tests say, as `eval execute` left it; null where it was not run
+published    a publication's numbers beside ours; null where this run has none
 comparisons  policies of deciding models against every other model that never or always retrieves
 examples     blanks of one model side by side
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,8 +35,11 @@ from .chance import chance_level
 from .decision_quality import decision_quality
 from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
 from .examples import examples
+from .execute import pass_rate
+from .execute.pass_rate import UnitTests
 from .outcomes import Floats, Outcomes, expected, outcomes_of
 from .policies import TRIALS, replay, trial_signals
+from .published import published
 from .recipe import EvalRecipe
 from .remarks import remarks
 from .retrieve import Prepared, Retrieved
@@ -60,6 +64,8 @@ class Evaluated:
     index_seconds: Mapping[str, float]
     gate: Evaluated | None = None
     """The model that decides in this one's place."""
+    verdicts: Mapping[str, UnitTests] = field(default_factory=dict)
+    """Of the repositories' own tests on these predictions, where they were executed."""
 
     @cached_property
     def settings(self) -> ModelSettings:
@@ -103,8 +109,12 @@ def summarise(
     asked: Retrieved,
     evaluated: Sequence[Evaluated],
     notes: Sequence[str] = (),
+    executed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The summary of what these models made of all blanks that were ``asked``."""
+    """The summary of what these models made of all blanks that were ``asked``.
+
+    ``executed``: ``unit_tests.json``, where the repositories' tests were run.
+    """
     bootstrap = Bootstrap(recipe.resamples, recipe.seed)
     by_id = {one.blank.id: one for one in asked.prepared}
     summary: dict[str, Any] = {
@@ -119,20 +129,27 @@ def summarise(
             asdict(row) for model in evaluated for row in rows(model.name, model.outcomes, model.policies, bootstrap)
         ],
         "metrics": [row for model in evaluated for row in _metric_rows(model, asked.source.metrics)],
-        "published": {"in": recipe.published_in, "numbers": []},
+        "unit_tests": _unit_tests(evaluated, executed, bootstrap) if executed else None,
         "comparisons": [asdict(comparison) for comparison in _comparisons(evaluated, bootstrap)],
         "examples": _examples(evaluated, by_id, recipe.seed, asked.source.postprocessing),
     }
-    summary["published"]["numbers"] = list(_published(recipe, summary["metrics"]))
+    summary["published"] = published(recipe, summary)
     return summary | {"remarks": remarks(summary)}
 
 
-def _published(recipe: EvalRecipe, metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Each published number with the mean over instances that this run found in its place."""
-    ours = {(row["model"], row["policy"], row["metric"]): row["instances_mean"] for row in metrics}
-    for number in recipe.published:
-        found = ours.get((number.model, number.policy, number.metric))
-        yield number.model_dump() | {"ours": None if found is None else 100 * found}
+def _unit_tests(evaluated: Sequence[Evaluated], executed: Mapping[str, Any], bootstrap: Bootstrap) -> dict[str, Any]:
+    """What was executed, with pass rates under every policy that a model can follow."""
+    models = {}
+    for model in evaluated:
+        ids = model.outcomes.ids.tolist()
+        judged = [place for place, id in enumerate(ids) if id in model.verdicts]
+        if judged:
+            verdicts = [model.verdicts[ids[place]] for place in judged]
+            policies = {name: retrieves[judged].tolist() for name, retrieves in model.policies.items()}
+            models[model.name] = pass_rate.summarise(
+                verdicts, policies, resamples=bootstrap.resamples, seed=bootstrap.seed
+            )
+    return dict(executed) | {"models": models}
 
 
 def _data(recipe: EvalRecipe, asked: Retrieved) -> dict[str, Any]:
@@ -151,6 +168,7 @@ def _data(recipe: EvalRecipe, asked: Retrieved) -> dict[str, Any]:
         "kinds": dict(sorted(Counter(blank.kind for blank in blanks).items())),
         "strategies": sorted({one.context.strategy for one in prepared}),
         "top": recipe.retrieve.top,
+        "right_context": recipe.right_context,
         "nothing_retrieved": sum(not one.context.chunks for one in prepared),
         "query_holds_target": sum(one.context.query_holds_target for one in prepared),
         "stands_elsewhere": sum(elsewhere),
