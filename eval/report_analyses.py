@@ -27,29 +27,6 @@ _HOW_TO_READ_REPOSITORIES = (
 )
 
 
-def metrics(summary: Json) -> list[Html]:
-    """The benchmark's own metrics; the mean that its authors report is marked."""
-    mean = summary["data"]["source"]["mean"]
-    marked = {name: f"mean over {name}{' (as published)' if name == mean else ''}" for name in _MEANS}
-    rows = [
-        [
-            *(row["metric"], row["model"], row["policy"]),
-            *(row[f"{name}_mean"] for name in _MEANS),
-            *(row["n"], row["repositories"]),
-        ]
-        for row in summary["metrics"]
-    ]
-    headers = ("metric", "model", "policy", *marked.values(), "blanks", "repositories")
-    said = paragraph(
-        f"Post-processing: {summary['data']['source']['postprocessing']}. Metrics of one name are comparable with "
-        "published ones only on the full benchmark, with the same context and the same limits."
-    )
-    return [table(headers, rows), said]
-
-
-_MEANS = ("instances", "repositories")
-
-
 def published(summary: Json) -> list[Html]:
     """A publication's numbers beside ours, and where its figures are to be seen."""
     found = summary["published"]
@@ -130,17 +107,6 @@ def repositories(model: Json) -> list[Html]:
     points = [(one["duplication"], one["mean_gain"]) for one in known]
     figure = scatter({"repositories": points}, "duplication", "mean ES gain", title="Duplication against benefit")
     return [*content, figure, paragraph(f"Rank correlation: {correlation['value']:.3f}.")]
-
-
-def source(summary: Json) -> list[list[Cell]]:
-    """Rows that say what the blanks are."""
-    found = summary["data"]["source"]
-    rows: list[list[Cell]] = [["blanks", f"{found['name']} {found['variant']}".strip()], ["read from", found["path"]]]
-    if found["public"]:
-        rows += [["reader's version", str(found["version"])], ["SHA-256 of the file", found["sha256"]]]
-        aside = "; ".join(f"{count} {reason}" for reason, count in found["set_aside"].items())
-        rows.append(["set aside", aside or "none"])
-    return rows
 
 
 def _shares(effect: Json) -> list[Cell]:

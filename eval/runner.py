@@ -24,6 +24,7 @@ from repoformer.config import write_run_record
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
+from .examples import examples
 from .execute.pass_rate import read_unit_tests
 from .generate import generate as generate_predictions
 from .generate import generator_of, group_size, merge_predictions, predictions_log
@@ -84,7 +85,7 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     executed = read_json(out / "unit_tests.json") if (out / "unit_tests.json").exists() else None
     summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes, executed)
     write_json(out / "summary.json", summary)
-    write_page(out / "report.html", render(summary))
+    write_page(out / "report.html", render(summary, examples(asked, models, recipe.seed)))
     return summary
 
 

@@ -13,7 +13,6 @@ metrics      the benchmark's own, for every policy that this model can follow, w
 unit_tests   what the repositories' own tests say, as `eval execute` left it; null where it was not run
 published    a publication's numbers beside ours; null where this run has none
 comparisons  policies of deciding models against every other model that never or always retrieves
-examples     blanks of one model side by side
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from repoformer.models.settings import ModelSettings
 from .chance import chance_level
 from .decision_quality import decision_quality
 from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
-from .examples import examples
 from .execute import pass_rate
 from .execute.pass_rate import UnitTests
 from .outcomes import Floats, Outcomes, expected, outcomes_of
@@ -131,7 +129,6 @@ def summarise(
         "metrics": [row for model in evaluated for row in _metric_rows(model, asked.source.metrics)],
         "unit_tests": _unit_tests(evaluated, executed, bootstrap) if executed else None,
         "comparisons": [asdict(comparison) for comparison in _comparisons(evaluated, bootstrap)],
-        "examples": _examples(evaluated, by_id, recipe.seed, asked.source.postprocessing),
     }
     summary["published"] = published(recipe, summary)
     return summary | {"remarks": remarks(summary)}
@@ -274,17 +271,3 @@ def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[C
         if policy in other.policies
         for scope in one.outcomes.scopes
     ]
-
-
-def _examples(
-    evaluated: Sequence[Evaluated], prepared: Mapping[str, Prepared], seed: int, postprocessing: str
-) -> dict[str, Any]:
-    """Of the first deciding model at its own thresholds, else of the first model."""
-    model = next((one for one in evaluated if one.outcomes.decides), evaluated[0])
-    asked = None
-    if model.outcomes.decides:
-        ids, retrieves = model.outcomes.ids.tolist(), model.policies["threshold"].tolist()
-        asked = {id: retrieve == 1 for id, retrieve in zip(ids, retrieves, strict=True)}
-    elsewhere = {id: one.stands_elsewhere for id, one in prepared.items()}
-    items = examples(model.predictions, model.scores, asked, elsewhere, seed, postprocessing)
-    return {"model": model.name, "policy": "threshold" if asked else None, "items": items}

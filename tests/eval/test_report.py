@@ -12,12 +12,33 @@ from typing import Any
 
 import pytest
 
+from repoformer.eval import examples as examples_module
+from repoformer.eval.examples import examples
+from repoformer.eval.execute.pass_rate import UnitTests, summarise
 from repoformer.eval.headline import doubt, headline, verdict
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.remarks import remarks
 from repoformer.eval.report import render
+from repoformer.eval.runner import evaluated
 
 HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
+
+VERDICTS = [
+    UnitTests("a", "r", 0.0, 1.0, "timeout", "passed", "", ""),
+    UnitTests("b", "s", 1.0, 1.0, "passed", "passed", "", ""),
+    UnitTests("c", "s", 1.0, 0.0, "passed", "failed", "", ""),
+]
+POLICIES = {"never": [0.0] * 3, "always": [1.0] * 3, "threshold": [1.0, 0.0, 0.0]}
+EXECUTED = {
+    "partial": False,
+    "functions": 5,
+    "judged": 4,
+    "left_out": {"no test notices that the body is gone": 1},
+    "repositories": {
+        "r": {"functions": 5, "judged": 4, "tests_counted": 70, "tests_ignored": 6, "baseline_seconds": 1.5}
+    },
+    "models": {"plain": summarise(VERDICTS, POLICIES, resamples=100, seed=0)},
+}
 
 
 @pytest.fixture
@@ -62,11 +83,36 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def test_the_page_is_rendered_from_the_file_alone(summary: dict[str, Any], finished_run: EvalRecipe) -> None:
-    assert render(summary) == (Path(finished_run.out) / "report.html").read_text()
+@pytest.fixture
+def items(finished_run: EvalRecipe) -> list[dict[str, Any]]:
+    return list(examples(*evaluated(finished_run), finished_run.seed))
 
 
-def test_every_figure_outside_of_plots_stands_in_the_summary(summary: dict[str, Any]) -> None:
+def test_the_page_is_rendered_from_the_file_and_the_instances_alone(
+    summary: dict[str, Any], items: list[dict[str, Any]], finished_run: EvalRecipe
+) -> None:
+    assert render(summary, items) == (Path(finished_run.out) / "report.html").read_text()
+
+
+def test_every_models_completions_of_all_blanks_can_be_looked_at(items: list[dict[str, Any]]) -> None:
+    assert [item["model"] for item in items] == ["deciding"] * 12 + ["plain"] * 12
+    assert [item["id"] for item in items[:12]] == [item["id"] for item in items[12:]]
+    assert {item["asked"] for item in items[:12]} <= {True, False}
+    assert {item["asked"] for item in items[12:]} == {None}
+
+
+def test_of_many_blanks_some_are_drawn_and_the_page_says_so(
+    summary: dict[str, Any], finished_run: EvalRecipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examples_module, "SHOWN", 5)
+    drawn = list(examples(*evaluated(finished_run), finished_run.seed))
+    assert len(drawn) == 10
+    assert "5 of 12 blanks, drawn without looking" in render(summary, drawn)
+
+
+def test_every_figure_outside_of_plots_stands_in_the_summary(
+    summary: dict[str, Any], items: list[dict[str, Any]]
+) -> None:
     known: set[str] = set()
     for value in leaves(summary):
         if isinstance(value, str):
@@ -76,22 +122,24 @@ def test_every_figure_outside_of_plots_stands_in_the_summary(summary: dict[str, 
             for style in ("{:.3f}", "{:.4f}", "{:.4g}", "{}"):
                 known.add(style.format(abs(value)))
             known |= {f"{100 * abs(value):.1f}", f"{100 * abs(value):.0f}"}
-    text = " ".join(Outline(render(summary)).text).replace("\N{NARROW NO-BREAK SPACE}", "")
+    text = " ".join(Outline(render(summary, items)).text).replace("\N{NARROW NO-BREAK SPACE}", "")
     # "95 % interval", "an AUROC of 0.5", "1 - Levenshtein / longest", "appendix C.2", "13 figures on these tokens"
     explanations = {"95", "0.5", "1", "2", "13"}
     assert not set(re.findall(r"\d+(?:\.\d+)?", text)) - known - explanations
 
 
-def test_hostile_text_stays_text(summary: dict[str, Any]) -> None:
-    hostile = copy.deepcopy(summary)
+def test_hostile_text_stays_text(summary: dict[str, Any], items: list[dict[str, Any]]) -> None:
+    hostile = copy.deepcopy(summary) | {"unit_tests": copy.deepcopy(EXECUTED)}
     hostile["notes"].append("x")
-    plain = Outline(render(hostile))
+    plain = Outline(render(hostile, items))
     hostile["notes"][-1] = HOSTILE
     hostile["data"]["repositories"][0]["id"] = HOSTILE
     hostile["provenance"]["config"]["data"] = HOSTILE
     for model in hostile["models"]:
         model["thresholds_from"] = HOSTILE
-    for item in hostile["examples"]["items"]:
+    hostile["unit_tests"]["left_out"] = {HOSTILE: 1}
+    hostile["unit_tests"]["repositories"] = {HOSTILE: EXECUTED["repositories"]["r"]}
+    for item in items:
         for field in (
             "id",
             "repository",
@@ -103,11 +151,13 @@ def test_hostile_text_stays_text(summary: dict[str, Any]) -> None:
             "text_with",
             "query",
             "note",
+            "model",
+            "tests_without",
         ):
             item[field] = HOSTILE
         for chunk in item["chunks"]:
             chunk |= {"path": HOSTILE, "text": HOSTILE}
-    page = render(hostile)
+    page = render(hostile, items)
     found = Outline(page)
     assert found.tags == plain.tags
     assert not any(name.startswith("on") for name in found.attributes)
@@ -188,3 +238,19 @@ def test_an_untuned_model_that_beats_a_tuned_one_is_named(summary: dict[str, Any
 def test_the_headline_compares_with_the_control(summary: dict[str, Any]) -> None:
     assert "Against the FIM-only control that always retrieves" in " ".join(headline(summary))
     assert "There is no FIM-only control" in " ".join(headline(summary | {"control": None}))
+
+
+def test_unit_tests_stand_on_the_page(summary: dict[str, Any]) -> None:
+    page = " ".join(Outline(render(summary | {"unit_tests": EXECUTED})).text)
+    assert "plain: 3 functions of 2 repositories" in page
+    assert re.search(r"threshold 100.0 % 3 \+0.333", page)
+    assert "plain: helped 1, unchanged 1, harmed 1 by context" in page
+    assert re.search(r"without context 2 0 1 .*with context 2 1 0", page)
+    assert re.search(r"r 5 4 70 6 1.500", page)
+    assert "no test notices that the body is gone 1" in page
+    assert "plain: 1 of 4 judged functions are not evaluated here, or were completed anew since" in page
+
+
+def test_what_was_not_executed_has_no_section(summary: dict[str, Any]) -> None:
+    assert summary["unit_tests"] is None
+    assert "Unit tests" not in render(summary)
