@@ -20,7 +20,7 @@ from typing import Any
 
 from repoformer.code.records import Prediction
 from repoformer.code.storage import read_json, write_json
-from repoformer.config import write_run_record
+from repoformer.config import parse_recipe, write_run_record
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
@@ -87,6 +87,22 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     write_json(out / "summary.json", summary)
     write_page(out / "report.html", render(summary, examples(asked, models, recipe.seed)))
     return summary
+
+
+def report_again(folder: Path) -> Path | None:
+    """Write the report of a finished evaluation anew, as after its unit tests were run; None where there is none."""
+    page = folder / "report.html"
+    if not page.exists():
+        return None
+    report(recipe_of(folder), read_json(folder / "summary.json")["notes"])
+    return page
+
+
+def recipe_of(folder: Path) -> EvalRecipe:
+    """The recipe of an evaluation, wherever its folder lies now."""
+    path = folder / "run.json"
+    recipe = parse_recipe(EvalRecipe, read_json(path)["config"], f"{path}: config")
+    return recipe.model_copy(update={"out": str(folder)})
 
 
 def evaluated(recipe: EvalRecipe) -> tuple[Retrieved, list[Evaluated]]:

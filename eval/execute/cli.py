@@ -36,12 +36,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = load_recipe(ExecuteRecipe, arguments.recipe, arguments.overrides)
 
+    from .. import runner as evaluation
     from . import runner
 
     summary = runner.run(recipe, workers=max(1, arguments.workers))
     for line in _lines(summary):
         print(line)
-    print(f"verdicts: {Path(recipe.evaluation) / 'unit_tests.json'}")
+    folder = Path(recipe.evaluation)
+    print(f"verdicts: {folder / 'unit_tests.json'}")
+    page = evaluation.report_again(folder)
+    if page:
+        print(f"report: {page}")
     return 0
 
 

@@ -12,14 +12,18 @@ from typing import Any
 
 import pytest
 
+from repoformer.code.storage import read_json, write_json, write_jsonl
 from repoformer.eval import examples as examples_module
 from repoformer.eval.examples import examples
-from repoformer.eval.execute.pass_rate import UnitTests, summarise
+from repoformer.eval.execute.bodies import arms
+from repoformer.eval.execute.execution import body_hash
+from repoformer.eval.execute.pass_rate import UnitTests, summarise, unit_tests_path
+from repoformer.eval.generate import predictions_log
 from repoformer.eval.headline import doubt, headline, verdict
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.remarks import remarks
 from repoformer.eval.report import render
-from repoformer.eval.runner import evaluated
+from repoformer.eval.runner import evaluated, report_again
 
 HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
 
@@ -249,6 +253,25 @@ def test_unit_tests_stand_on_the_page(summary: dict[str, Any]) -> None:
     assert re.search(r"r 5 4 70 6 1.500", page)
     assert "no test notices that the body is gone 1" in page
     assert "plain: 1 of 4 judged functions are not evaluated here, or were completed anew since" in page
+
+
+def test_a_report_is_written_again_with_what_was_executed_since(finished: EvalRecipe, tmp_path: Path) -> None:
+    folder = Path(finished.out)
+    functions = [one for one in predictions_log(folder, "plain").read() if one.blank.kind == "function"]
+    bodies = [map(body_hash, arms(one)) for one in functions]
+    verdicts = [
+        UnitTests(one.blank.id, one.blank.repository, 0.0, 1.0, "timeout", "passed", *both)
+        for one, both in zip(functions, bodies, strict=True)
+    ]
+    write_jsonl(unit_tests_path(folder, "plain"), verdicts)
+    write_json(folder / "unit_tests.json", EXECUTED | {"models": {}, "judged": 3})
+    page = report_again(folder)
+    summary = read_json(folder / "summary.json")
+    assert summary["unit_tests"]["models"].keys() == {"plain"}
+    assert summary["unit_tests"]["models"]["plain"]["policies"]["always"]["pass_rate"] == 1.0
+    assert "Unit tests" in page.read_text()
+    assert '"timeout","passed"' in page.read_text()
+    assert report_again(tmp_path) is None
 
 
 def test_what_was_not_executed_has_no_section(summary: dict[str, Any]) -> None:
