@@ -38,17 +38,14 @@ def render(summary: Json, examples: Iterable[Json] = ()) -> str:
     if summary["published"]["numbers"] or summary["published"]["figures"]:
         page.section("Beside the published numbers", *analyses.published(summary))
     if summary["comparisons"]:
-        page.section("Against other selectors and other models", tables.comparisons(summary))
+        page.section("Against other selectors and other models", *tables.comparisons(summary))
     deciding = [model for model in summary["models"] if model["decides"]]
-    for model in deciding:
-        page.section(f"Accuracy, retrieval and latency: {model['name']}", *curves(summary, model))
-        page.section(f"Quality of decisions: {model['name']}", *decisions(model), *analyses.asked(model))
-    for model in summary["models"]:
-        page.section(f"Who could select: {model['name']}", *analyses.signals(model))
-    page.section("What context does", *tables.effects(summary))
-    page.section(
-        "Repository by repository", *(part for one in summary["models"] for part in analyses.repositories(one))
-    )
+    if deciding:
+        page.section("Accuracy, retrieval and latency", *curves(summary, deciding))
+        page.section("Quality of decisions", *decisions(deciding))
+    page.section("Who could select", *analyses.signals(summary["models"]))
+    page.section("What context does", *tables.effects(summary), *analyses.asked(deciding))
+    page.section("Repository by repository", *analyses.repositories(summary["models"]))
     page.section("Seconds of each part", tables.seconds(summary))
     page.section("Examples", *_examples(summary, list(examples)))
     page.section("Data and provenance", *provenance(summary))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from repoformer.report.page import Cell, Html, grouped_table, note, paragraph, side_by_side, table
+from repoformer.report.page import Cell, Html, grouped_table, heading, note, paragraph, side_by_side, stacked, table
 from repoformer.report.plots import line_plot, scatter
+
+from .headline import signed
 
 Json = Mapping[str, Any]
 
@@ -54,10 +56,13 @@ def _numbers(summary: Json) -> Iterator[Html]:
     )
 
 
-def signals(model: Json) -> list[Html]:
-    """Accuracy against retrieval and against seconds, one curve per signal, and how well each ranks."""
+def signals(models: Sequence[Json]) -> list[Html]:
+    """Accuracy against retrieval and against seconds, one curve per signal, and how well each ranks; by model."""
+    return [paragraph(_HOW_TO_READ_SIGNALS), *(part for model in models for part in _signals(model))]
+
+
+def _signals(model: Json) -> list[Html]:
     found: Json = model["signals"]
-    rows = [[name, one["auroc"]["value"], one["average_precision"]["value"]] for name, one in found.items()]
     accuracy = line_plot(
         {name: [(point["share_retrieved"], point["es"]) for point in one["sweep"]] for name, one in found.items()},
         "share of blanks that take context",
@@ -65,48 +70,61 @@ def signals(model: Json) -> list[Html]:
         title="Accuracy against retrieval, by signal",
         x_range=(0.0, 1.0),
     )
+    rows = [[name, one["auroc"]["value"], one["average_precision"]["value"]] for name, one in found.items()]
     ranked = table(("signal", "AUROC", "average precision"), rows)
-    if not model["seconds"]["n"]:
-        return [accuracy, ranked, paragraph(_HOW_TO_READ_SIGNALS)]
-    latency = line_plot(
+    timed = [_latency(found)] if model["seconds"]["n"] else []
+    return [heading(model["name"]), side_by_side(accuracy, *timed), ranked]
+
+
+def _latency(found: Json) -> Html:
+    return line_plot(
         {name: [(point["seconds"], point["es"]) for point in one["sweep"]] for name, one in found.items()},
         "seconds per completion",
         "edit similarity",
         title="Accuracy against latency, by signal",
     )
-    return [side_by_side(accuracy, latency), ranked, paragraph(_HOW_TO_READ_SIGNALS)]
 
 
-def asked(model: Json) -> list[Html]:
+def asked(deciding: Sequence[Json]) -> list[Html]:
     """What context does where a policy asks for it and where it does not (figure 6)."""
-    rows: list[list[Cell]] = [
-        [policy, half.replace("_", " "), effect["n"], *_shares(effect), effect["mean_gain"]]
+    parts: dict[str, list[list[Cell]]] = {
+        f"{model['name']}, {policy}": [
+            [half.replace("_", " "), effect["n"], *_shares(effect), effect["mean_gain"]]
+            for half, effect in halves.items()
+        ]
+        for model in deciding
         for policy, halves in model["asked"].items()
-        for half, effect in halves.items()
-    ]
-    headers = ("policy", "blanks", "n", "helped", "unchanged", "harmed", "mean ES gain")
-    return [table(headers, rows, caption="Gains where it asks and where it does not"), paragraph(_HOW_TO_READ_ASKED)]
+    }
+    headers = ("blanks", "n", "helped", "unchanged", "harmed", "mean ES gain")
+    caption = "Where a policy asks for context and where it does not"
+    return [grouped_table(headers, parts, caption=caption), paragraph(_HOW_TO_READ_ASKED)] if parts else []
 
 
-def repositories(model: Json) -> list[Html]:
-    """Gains per repository, against how much each repeats itself."""
-    found: Json = model["by_repository"]
+def repositories(models: Sequence[Json]) -> list[Html]:
+    """Every model's gain in each repository, against how much that repeats itself."""
+    by_model = [{one["id"]: one for one in model["by_repository"]["repositories"]} for model in models]
     rows: list[list[Cell]] = [
-        [one["id"], one["n"], one["es_without"], one["es_with"], one["mean_gain"], *_shares(one), one["duplication"]]
-        for one in found["repositories"]
+        [id, first["n"], first["duplication"], *(_gain(found[id]) for found in by_model)]
+        for id, first in by_model[0].items()
     ]
-    headers = (
-        *("repository", "n", "ES never", "ES always", "mean ES gain", "helped", "unchanged", "harmed"),
-        "duplication",
-    )
-    content = [table(headers, rows, caption=model["name"]), paragraph(_HOW_TO_READ_REPOSITORIES)]
-    known = [one for one in found["repositories"] if one["duplication"] is not None]
-    correlation = found["rank_correlation"]
+    headers = ("repository", "n", "duplication", *(model["name"] for model in models))
+    caption = "What context gains in mean ES, over ES never \u2192 always"
+    plots = [_duplication(model) for model in models]
+    return [table(headers, rows, caption=caption), side_by_side(*plots), paragraph(_HOW_TO_READ_REPOSITORIES)]
+
+
+def _gain(one: Json) -> Cell:
+    return stacked(signed(one["mean_gain"]), f"{one['es_without']:.3f} \u2192 {one['es_with']:.3f}")
+
+
+def _duplication(model: Json) -> Html:
+    correlation = model["by_repository"]["rank_correlation"]
     if correlation["value"] is None:
-        return [*content, note(f"No rank correlation: {correlation['reason']}.")]
+        return note(f"{model['name']}: no rank correlation: {correlation['reason']}.")
+    known = [one for one in model["by_repository"]["repositories"] if one["duplication"] is not None]
+    title = f"{model['name']}: rank correlation {correlation['value']:.3f}".replace("-", "\u2212")
     points = [(one["duplication"], one["mean_gain"]) for one in known]
-    figure = scatter({"repositories": points}, "duplication", "mean ES gain", title="Duplication against benefit")
-    return [*content, figure, paragraph(f"Rank correlation: {correlation['value']:.3f}.")]
+    return scatter({"repositories": points}, "duplication", "mean ES gain", title=title)
 
 
 def _shares(effect: Json) -> list[Cell]:

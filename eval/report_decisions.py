@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from repoformer.report.page import Html, note, paragraph, side_by_side, table
+from repoformer.report.page import Cell, Html, grouped_table, heading, note, paragraph, side_by_side
 from repoformer.report.plots import histogram, line_plot, reliability
 
 from .outcomes import SCOPE_ALL
@@ -14,8 +14,8 @@ from .report_tables import percent, scope_name
 Json = Mapping[str, Any]
 
 _DECISION_HEADERS = (
-    *("blanks", "n", "context helps", "AUROC", "average precision", "calibration error"),
-    *("policy", "abstained", "abstention precision", "F1"),
+    *("blanks", "policy", "n", "context helps", "AUROC", "average precision", "calibration error"),
+    *("abstained", "abstention precision", "F1"),
 )
 _HOW_TO_READ_DECISIONS = (
     "A blank is positive where context raises this model's own edit similarity. Guessing reaches an AUROC of 0.5 and "
@@ -28,8 +28,12 @@ _HOW_TO_READ_CURVES = (
 )
 
 
-def curves(summary: Json, model: Json) -> list[Html]:
+def curves(summary: Json, deciding: Sequence[Json]) -> list[Html]:
     """Edit similarity of every threshold, against retrievals and against seconds."""
+    return [paragraph(_HOW_TO_READ_CURVES), *(part for model in deciding for part in _curves(summary, model))]
+
+
+def _curves(summary: Json, model: Json) -> list[Html]:
     rows = [row for row in summary["rows"] if row["model"] == model["name"] and row["scope"] == SCOPE_ALL]
     points = model["decisions"][SCOPE_ALL]["sweep"]
     never, always = (next(row for row in rows if row["policy"] == policy) for policy in ("never", "always"))
@@ -43,9 +47,9 @@ def curves(summary: Json, model: Json) -> list[Html]:
         marks={row["policy"]: [(row["share_retrieved"], row["es"])] for row in marked},
         x_range=(0.0, 1.0),
     )
-    explained = paragraph(_HOW_TO_READ_CURVES)
+    name = heading(model["name"])
     if never["seconds"] is None:
-        return [accuracy, explained, note("Seconds were not measured, so there is no latency curve.")]
+        return [name, accuracy, note("Seconds were not measured, so there is no latency curve.")]
     latency = line_plot(
         {"any threshold": [(point["seconds"], point["es"]) for point in points]},
         "seconds per completion",
@@ -54,29 +58,28 @@ def curves(summary: Json, model: Json) -> list[Html]:
         marks={row["policy"]: [(row["seconds"], row["es"])] for row in (never, always, *marked)},
     )
     seconds_n = paragraph(f"Seconds are means over {never['seconds_n']} measured blanks, edit similarity over all.")
-    return [side_by_side(accuracy, latency), explained, seconds_n]
+    return [name, side_by_side(accuracy, latency), seconds_n]
 
 
-def decisions(model: Json) -> list[Html]:
+def decisions(deciding: Sequence[Json]) -> list[Html]:
     """How well P(<cc>) ranks, abstains and is calibrated."""
+    parts = {model["name"]: list(_qualities(model)) for model in deciding}
+    table = grouped_table(_DECISION_HEADERS, parts)
+    return [table, paragraph(_HOW_TO_READ_DECISIONS), *(part for model in deciding for part in _calibration(model))]
+
+
+def _qualities(model: Json) -> Iterator[list[Cell]]:
+    for scope, quality in model["decisions"].items():
+        for policy, taken in quality["policies"].items():
+            yield [
+                *(scope_name(scope), policy, quality["n"], percent(quality["share_positive"])),
+                *(quality[figure]["value"] for figure in ("auroc", "average_precision", "calibration_error")),
+                *(taken["abstained"], taken["abstention_precision"]["value"], taken["f1"]["value"]),
+            ]
+
+
+def _calibration(model: Json) -> list[Html]:
     overall = model["decisions"][SCOPE_ALL]
-    rows = [
-        [
-            scope_name(scope),
-            quality["n"],
-            percent(quality["share_positive"]),
-            quality["auroc"]["value"],
-            quality["average_precision"]["value"],
-            quality["calibration_error"]["value"],
-            policy,
-            taken["abstained"],
-            taken["abstention_precision"]["value"],
-            taken["f1"]["value"],
-        ]
-        for scope, quality in model["decisions"].items()
-        for policy, taken in quality["policies"].items()
-    ]
-    explained = paragraph(_HOW_TO_READ_DECISIONS, f" Thresholds: {_thresholds(model)}.")
     calibration = reliability(
         [(each["mean_p"], each["helped"], each["count"]) for each in overall["calibration"]],
         "P(<cc>)",
@@ -89,7 +92,7 @@ def decisions(model: Json) -> list[Html]:
         title="What the model says",
         x_range=(0.0, 1.0),
     )
-    return [table(_DECISION_HEADERS, rows), explained, side_by_side(calibration, spread)]
+    return [heading(model["name"]), paragraph(f"Thresholds: {_thresholds(model)}."), side_by_side(calibration, spread)]
 
 
 def _thresholds(model: Json) -> str:

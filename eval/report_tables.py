@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from repoformer.report.page import Cell, Figures, Html, grouped_table, paragraph, stacked
+from repoformer.report.page import Cell, Figures, Html, grouped_table, paragraph, side_by_side, stacked
 
 from .headline import signed
 from .outcomes import SCOPE_ALL
@@ -16,7 +16,7 @@ from .outcomes import SCOPE_ALL
 Json = Mapping[str, Any]
 
 _POLICY_HEADERS = (
-    *("policy", "EM", "ES", "ES \u2212 never", "ES \u2212 always", "EM by repository", "ES by repository"),
+    *("policy", "EM", "ES", "ES \u2212 never", "ES \u2212 always", "EM, repo", "ES, repo"),
     *("retrieved", "shown", "seconds", "cold"),
 )
 _EFFECT_HEADERS = (
@@ -25,16 +25,16 @@ _EFFECT_HEADERS = (
 )
 _HOW_TO_READ_ROWS = (
     "EM: exact match, lines stripped. ES: edit similarity, 1 − Levenshtein / longest. Differences: to the same model "
-    "under that policy, paired, ± half the 95 % interval [low, high] over resampled repositories. By repository: the "
-    "mean over repositories of their means. Retrieved: share of blanks for which the policy retrieves; shown: for "
-    "which it then takes context. Seconds: mean of one completion on a warm model with the repository's index at "
-    "hand, over the measured blanks: prefill of the file's text with the decision read at its end, then generation, "
-    "with retrieval before it where the policy retrieves; models are timed one after the other, so compare within a "
-    "model. Cold: the repository's index is built first where the policy retrieves. Random: the expectation of "
-    "retrieving for as many blanks of each kind as threshold does; the trial policies and the estimator take context "
-    "for as many too, those that rank highest by their signal; select takes, of both completions of every blank, the "
-    "one that its tokens speak for. Oracle: takes it just where context raises ES. ES by chance: of targets of other "
-    "blanks, of the same kind and cut to as many lines, in place of the right ones."
+    "under that policy, paired, ± half the 95 % interval [low, high] over resampled repositories. Repo: the mean over "
+    "repositories of their means. Retrieved: share of blanks for which the policy retrieves; shown: for which it then "
+    "takes context. Seconds: mean of one completion on a warm model with the repository's index at hand, over the "
+    "measured blanks: prefill of the file's text with the decision read at its end, then generation, with retrieval "
+    "before it where the policy retrieves; models are timed one after the other, so compare within a model. Cold: the "
+    "repository's index is built first where the policy retrieves. Random: the expectation of retrieving for as many "
+    "blanks of each kind as threshold does; the trial policies and the estimator take context for as many too, those "
+    "that rank highest by their signal; select takes, of both completions of every blank, the one that its tokens "
+    "speak for. Oracle: takes it just where context raises ES. ES by chance: of targets of other blanks, of the same "
+    "kind and cut to as many lines, in place of the right ones."
 )
 _HOW_TO_READ_EFFECTS = (
     "How many completions context makes better, leaves alone and makes worse, by edit similarity. Targets elsewhere: "
@@ -69,22 +69,23 @@ def _policy(row: Json) -> list[Cell]:
     ]
 
 
-def comparisons(summary: Json) -> Html:
+def comparisons(summary: Json) -> list[Html]:
     """The deciding models' own thresholds against other selectors and other models."""
     control = summary["control"]
-    parts: dict[str, list[list[Cell]]] = {}
-    for each in summary["comparisons"]:
-        this = f"{each['model']}, {each['policy']}, on {scope_name(each['scope'])}, minus"
-        other = f"{each['other_model']}{' (control)' if each['other_model'] == control else ''}"
-        both = each["differences"]
-        parts.setdefault(this, []).append(
-            [f"{other}, {each['other_policy']}", difference(both["em"]), difference(both["es"])]
-        )
-    return grouped_table(
-        ("that", "EM", "ES"),
-        parts,
-        caption="Paired differences on the same blanks, with 95 % intervals over resampled repositories",
+    made = []
+    for scope, found in _by(summary["comparisons"], "scope").items():
+        parts: dict[str, list[list[Cell]]] = {}
+        for each in found:
+            other = f"{each['other_model']}{' (control)' if each['other_model'] == control else ''}"
+            both = each["differences"]
+            parts.setdefault(f"{each['model']}, {each['policy']}", []).append(
+                [f"{other}, {each['other_policy']}", difference(both["em"]), difference(both["es"])]
+            )
+        made.append(grouped_table(("minus", "EM", "ES"), parts, caption=scope_name(scope).capitalize()))
+    said = (
+        "Paired differences on the same blanks, \u00b1 half the 95 % interval [low, high] over resampled repositories."
     )
+    return [paragraph(said), side_by_side(*made)]
 
 
 def effects(summary: Json) -> list[Html]:

@@ -124,7 +124,7 @@
   // -- the list -----------------------------------------------------------------------------------------------------
   const page = 60;
   const list = make("div", { class: "list", role: "group", "aria-label": "Instances" });
-  const state = { model: models[0], effect: "all", decision: "all", tests: "all", kind: "all", words: "" };
+  const state = { model: models[0], effect: "all", decision: "all", tests: "all", kind: "all", order: "given", words: "" };
   let matching = rows;
   let chosen = null;
   const choose = (row, button) => {
@@ -162,6 +162,7 @@
     const mine = rows.filter((row) => row.model === state.model && row.blank.words.includes(state.words));
     const passing = (but) => mine.filter((row) => filtered.every((key) => key === but || row[key] === state[key]));
     matching = passing();
+    if (state.order === "change") matching.sort((one, other) => Math.abs(other.gain) - Math.abs(one.gain));
     const others = { effect: passing("effect"), decision: passing("decision") };
     for (const { button, key, value, count } of buttons) {
       button.setAttribute("aria-pressed", String(state[key] === value));
@@ -207,6 +208,8 @@
     select("tests", "Unit tests", [["all", "Any verdict"], ["helped", "Pass only with context"], ["harmed", "Pass only without"],
       ["passed", "Pass both ways"], ["failed", "Fail both ways"], ["unknown", "Not judged"]]);
   if (models.length > 1) select("model", "Model", models.map((model) => [model, model]));
+  if (rows.some((row) => row.gain !== null))
+    select("order", "Order", [["given", "As given"], ["change", "Largest change first"]]);
   const search = make("input", { type: "search", placeholder: "Path or repository", "aria-label": "Path or repository" });
   search.addEventListener("input", () => { state.words = search.value.toLowerCase(); refresh(); });
   controls.append(search);

@@ -118,7 +118,7 @@ def _blocks(node: _Node, stem: str, figures: dict[str, str]) -> Iterator[str]:
         if isinstance(child, str) or child.tag in _SKIPPED:
             continue
         shown = child.attributes.get("class", "")
-        if child.tag in ("h1", "h2"):
+        if child.tag in ("h1", "h2", "h3"):
             yield f"{'#' * int(child.tag[1])} {_plain(child.text)}"
         elif shown == "instances":
             yield "*The instances are on the page.*"

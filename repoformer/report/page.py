@@ -48,6 +48,11 @@ def paragraph(*content: Html | str) -> Html:
     return Html(f"<p>{_inline(content)}</p>")
 
 
+def heading(value: str) -> Html:
+    """Over a part of a section."""
+    return Html(f"<h3>{text(value)}</h3>")
+
+
 def note(*content: Html | str) -> Html:
     """What a reader must know before believing the numbers nearby."""
     return Html(f'<p class="note">{_inline(content)}</p>')
