@@ -41,19 +41,29 @@ def published(summary: Json) -> list[Html]:
 
 def _numbers(summary: Json) -> Iterator[Html]:
     evaluated = {model["name"] for model in summary["models"]}
-    groups: dict[str, list[list[Cell]]] = {}
+    metrics = list(dict.fromkeys(number["metric"] for number in summary["published"]["numbers"]))
+    parts: dict[str, dict[str, dict[str, Cell]]] = {}
     for number in summary["published"]["numbers"]:
         name = number["model"] if number["model"] in evaluated else f"{number['model']} (not evaluated here)"
-        ours, value = number["ours"], number["value"]
-        compared = [None, None] if ours is None else [f"{ours:.2f}", f"{ours - value:+.2f}".replace("-", "\u2212")]
-        groups.setdefault(name, []).append([number["policy"], number["metric"], f"{value:.2f}", *compared])
-    yield grouped_table(("policy", "metric", "published", "ours", "difference"), groups)
+        parts.setdefault(name, {}).setdefault(number["policy"], {})[number["metric"]] = _beside(number)
+    rows = {
+        name: [[policy, *(values.get(metric) for metric in metrics)] for policy, values in policies.items()]
+        for name, policies in parts.items()
+    }
+    yield grouped_table(("policy", *metrics), rows)
     yield paragraph(
-        f"In percent, means over instances; published in {summary['published']['in']}. "
-        f"Ours: {summary['data']['blanks']} of {summary['data']['available']} blanks. A number of another model, on "
-        "part of the benchmark or with other contexts and limits does not reproduce the published one. "
+        f"As printed in {summary['published']['in']}, with ours and the difference under them: means over instances, "
+        f"in percent. Ours: {summary['data']['blanks']} of {summary['data']['available']} blanks. A number of another "
+        "model, on part of the benchmark or with other contexts and limits does not reproduce the published one. "
         "latency_saved: of the seconds of always retrieving; tests_helped and the like count functions."
     )
+
+
+def _beside(number: Json) -> Cell:
+    ours, value = number["ours"], number["value"]
+    if ours is None:
+        return f"{value:.2f}"
+    return stacked(f"{value:.2f}", f"ours {ours:.2f} ({ours - value:+.2f})".replace("-", "\u2212"))
 
 
 def signals(models: Sequence[Json]) -> list[Html]:

@@ -9,7 +9,7 @@ from repoformer.report.page import Cell, Html, grouped_table, heading, note, par
 from repoformer.report.plots import histogram, line_plot, reliability
 
 from .outcomes import SCOPE_ALL
-from .report_tables import percent, scope_name
+from .report_tables import distinct, percent, scope_name
 
 Json = Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def decisions(deciding: Sequence[Json]) -> list[Html]:
 
 
 def _qualities(model: Json) -> Iterator[list[Cell]]:
-    for scope, quality in model["decisions"].items():
+    for scope, quality in distinct(model["decisions"]).items():
         for policy, taken in quality["policies"].items():
             yield [
                 *(scope_name(scope), policy, quality["n"], percent(quality["share_positive"])),

@@ -6,7 +6,7 @@ A table has its models as parts and no column for them, and intervals stand unde
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from repoformer.report.page import Cell, Figures, Html, grouped_table, paragraph, side_by_side, stacked
 
@@ -14,6 +14,7 @@ from .headline import signed
 from .outcomes import SCOPE_ALL
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
 
 _POLICY_HEADERS = (
     *("policy", "EM", "ES", "ES \u2212 never", "ES \u2212 always", "EM, repo", "ES, repo"),
@@ -45,7 +46,7 @@ _HOW_TO_READ_EFFECTS = (
 def policies(summary: Json) -> list[Html]:
     """One table for all blanks, one for each kind."""
     made = []
-    for scope, rows in _by(summary["rows"], "scope").items():
+    for scope, rows in distinct(_by(summary["rows"], "scope")).items():
         first = rows[0]
         caption = f"{scope_name(scope).capitalize()}: {first['n']} of {first['repositories']} repositories"
         parts = {name: map(_policy, mine) for name, mine in _by(rows, "model").items()}
@@ -73,7 +74,7 @@ def comparisons(summary: Json) -> list[Html]:
     """The deciding models' own thresholds against other selectors and other models."""
     control = summary["control"]
     made = []
-    for scope, found in _by(summary["comparisons"], "scope").items():
+    for scope, found in distinct(_by(summary["comparisons"], "scope")).items():
         parts: dict[str, list[list[Cell]]] = {}
         for each in found:
             other = f"{each['other_model']}{' (control)' if each['other_model'] == control else ''}"
@@ -91,7 +92,7 @@ def comparisons(summary: Json) -> list[Html]:
 def effects(summary: Json) -> list[Html]:
     """How many completions of each model context makes better and worse."""
     parts = {
-        model["name"]: [_effect(scope, effect) for scope, effect in model["effect"].items()]
+        model["name"]: [_effect(scope, effect) for scope, effect in distinct(model["effect"]).items()]
         for model in summary["models"]
     }
     return [grouped_table(_EFFECT_HEADERS, parts), paragraph(_HOW_TO_READ_EFFECTS)]
@@ -171,6 +172,11 @@ def difference(found: Json | None) -> Cell:
 
 def _over_interval(mean: str, found: Json) -> Figures:
     return stacked(f"{mean} \u00b1 {found['half_width']:.3f}", f"[{signed(found['low'])}, {signed(found['high'])}]")
+
+
+def distinct(by_scope: Mapping[str, T]) -> dict[str, T]:
+    """Without what is said twice: where there is one kind of blanks only, they are all blanks."""
+    return {SCOPE_ALL: by_scope[SCOPE_ALL]} if len(by_scope) == 2 else dict(by_scope)
 
 
 def _by(rows: Iterable[Json], key: str) -> dict[str, list[Json]]:
