@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from repoformer.report.page import Cell, Html, Page, code, facts, note, paragraph, side_by_side, table
+from repoformer.report.page import (
+    Cell,
+    Html,
+    Page,
+    code,
+    facts,
+    grouped_table,
+    heading,
+    note,
+    paragraph,
+    side_by_side,
+    table,
+)
 
 from .headline import signed
 from .outcomes import SCOPE_ALL
+from .report_tables import difference, distinct, scope_name
 
 Json = Mapping[str, Any]
 
-_HEADERS = (
-    *("models", "policy", "metric", "A", "B", "B − A", "B better", "B worse", "retrieved A", "retrieved B"),
-    *("blanks", "repositories"),
-)
+_HEADERS = ("metric", "A", "B", "B \u2212 A", "B better", "B worse", "blanks", "repositories")
 _HOW_TO_READ = (
-    "Every blank was completed by both. B − A: mean of the paired differences with its 95 % interval over resampled "
-    "repositories. Better and worse count blanks. Retrieved: share of blanks for which the policy takes context."
+    "Every blank was completed by both. B \u2212 A: mean of the paired differences, \u00b1 half its 95 % interval "
+    "[low, high] over resampled repositories. Better and worse count blanks. Percentages: of blanks for which the "
+    "policy retrieves."
 )
 
 
@@ -63,35 +74,34 @@ def _tiles(comparison: Json) -> Html:
 
 
 def _tables(comparison: Json) -> list[Html]:
-    by_scope: dict[str, list[list[Cell]]] = {}
-    for row in comparison["rows"]:
-        by_scope.setdefault(row["scope"], []).append(_row(row))
     return [
-        table(_HEADERS, rows, caption="All blanks" if scope == SCOPE_ALL else f"{scope} blanks")
-        for scope, rows in by_scope.items()
+        grouped_table(_HEADERS, _parts(rows), caption=scope_name(scope).capitalize())
+        for scope, rows in distinct(_by_scope(comparison["rows"])).items()
     ]
 
 
-def _row(row: Json) -> list[Cell]:
-    return [
-        _models(row),
-        row["policy"],
-        row["metric"],
-        row["a"],
-        row["b"],
-        _interval(row["difference"]),
-        row["better"],
-        row["worse"],
-        f"{row['retrieved_a']:.0%}",
-        f"{row['retrieved_b']:.0%}",
-        row["n"],
-        row["repositories"],
-    ]
+def _by_scope(rows: Iterable[Json]) -> dict[str, list[Json]]:
+    found: dict[str, list[Json]] = {}
+    for row in rows:
+        found.setdefault(row["scope"], []).append(row)
+    return found
+
+
+def _parts(rows: Iterable[Json]) -> dict[str, list[list[Cell]]]:
+    parts: dict[str, list[list[Cell]]] = {}
+    for row in rows:
+        retrieved = f"A {row['retrieved_a']:.0%}, B {row['retrieved_b']:.0%}"
+        parts.setdefault(f"{_models(row)}, {row['policy']} ({retrieved})", []).append(
+            [
+                *(row["metric"], row["a"], row["b"], difference(row["difference"])),
+                *(row["better"], row["worse"], row["n"], row["repositories"]),
+            ]
+        )
+    return parts
 
 
 def _interval(difference: Json) -> str:
-    mean = signed(difference["mean"])
-    return mean if difference["low"] is None else f"{mean} [{signed(difference['low'])}, {signed(difference['high'])}]"
+    return f"{signed(difference['mean'])} [{signed(difference['low'])}, {signed(difference['high'])}]"
 
 
 def _models(row: Json) -> str:
@@ -99,31 +109,25 @@ def _models(row: Json) -> str:
 
 
 def _by_repository(comparison: Json) -> Html:
-    rows = sorted(comparison["by_repository"], key=lambda row: row["difference"])
-    return table(
-        ("repository", "models", "policy", "blanks", "ES in A", "ES in B", "B − A"),
-        [
-            [row["repository"], _models(row), row["policy"], row["n"], row["a"], row["b"], signed(row["difference"])]
-            for row in rows
-        ],
-    )
+    parts: dict[str, list[list[Cell]]] = {}
+    for row in sorted(comparison["by_repository"], key=lambda row: row["difference"]):
+        parts.setdefault(f"{_models(row)}, {row['policy']}", []).append(
+            [row["repository"], row["n"], row["a"], row["b"], signed(row["difference"])]
+        )
+    return grouped_table(("repository", "blanks", "ES in A", "ES in B", "B \u2212 A"), parts)
 
 
 def _examples(comparison: Json) -> list[Html]:
     blocks = []
     for each in comparison["examples"]:
         place = f"{each['repository']} {each['path']}:{each['line']}"
+        blocks.append(heading(place))
         blocks.append(
-            paragraph(
-                f"{place}, {_models(each)}, {each['policy']}: ES {each['es_a']:.3f} in A, {each['es_b']:.3f} in B."
-            )
+            paragraph(f"{_models(each)}, {each['policy']}: ES {each['es_a']:.3f} in A, {each['es_b']:.3f} in B.")
         )
-        blocks.append(code(each["left"]))
-        blocks.append(side_by_side(*(_titled(name, each[key]) for name, key in _TEXTS)))
+        blocks += [code(each["left"]), _titled("Target", each["target"])]
+        blocks.append(side_by_side(_titled("A", each["a"]), _titled("B", each["b"])))
     return blocks or [paragraph("They do not differ anywhere.")]
-
-
-_TEXTS = (("target", "target"), ("A", "a"), ("B", "b"))
 
 
 def _titled(title: str, value: str) -> Html:
@@ -136,11 +140,15 @@ def _settings(comparison: Json) -> Html:
 
 
 def _provenance(comparison: Json) -> Html:
+    sides = (comparison["a"], comparison["b"])
     rows = [
-        [name.upper(), side["folder"], side["started"], side["commit"][:12], ", ".join(side["models"]), side["blanks"]]
-        for name, side in (("a", comparison["a"]), ("b", comparison["b"]))
+        ["folder", *(side["folder"] for side in sides)],
+        ["written", *(side["started"] for side in sides)],
+        ["commit", *(side["commit"][:12] for side in sides)],
+        ["models", *(", ".join(side["models"]) for side in sides)],
+        ["blanks", *(str(side["blanks"]) for side in sides)],
     ]
-    return table(("run", "folder", "written", "commit", "models", "blanks"), rows)
+    return table(("run", "A", "B"), rows)
 
 
 def _plain(value: Any) -> str | None:
