@@ -132,7 +132,7 @@ def _duplication(model: Json) -> Html:
     if correlation["value"] is None:
         return note(f"{model['name']}: no rank correlation: {correlation['reason']}.")
     known = [one for one in model["by_repository"]["repositories"] if one["duplication"] is not None]
-    title = f"{model['name']}: rank correlation {correlation['value']:.3f}".replace("-", "\u2212")
+    title = f"{model['name']}: rank correlation {signed(correlation['value'])}"
     points = [(one["duplication"], one["mean_gain"]) for one in known]
     return scatter({"repositories": points}, "duplication", "mean ES gain", title=title)
 

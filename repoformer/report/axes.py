@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from repoformer.report.page import text
 
 WIDTH, HEIGHT = 440, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 42
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
 _CHARACTER = 7
 """Width of a figure in a label."""
 
