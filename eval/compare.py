@@ -76,9 +76,7 @@ class Pair:
         return self._arm(self.a, policy), self._arm(self.b, policy)
 
     def _arm(self, model: Evaluated, policy: str) -> Arm:
-        chosen = self.mask(model)
-        arm = arm_of(model.outcomes, model.policies, policy)
-        return Arm(arm.outcomes.where(chosen), arm.retrieves[chosen], arm.trial)
+        return arm_of(model.outcomes, model.policies, policy).where(self.mask(model))
 
     def mask(self, model: Evaluated) -> Mask:
         """Which of a model's blanks are shared."""
@@ -201,7 +199,7 @@ def _row(
 ) -> Row:
     known = ~np.isnan(values[0]) & ~np.isnan(values[1])
     one, other = values[0][known], values[1][known]
-    outcomes = arms[0].outcomes.where(known)
+    arm_a, arm_b = (arm.where(known) for arm in arms)
     return Row(
         model_a=pair.a.name,
         model_b=pair.b.name,
@@ -209,14 +207,14 @@ def _row(
         scope=scope,
         metric=metric,
         n=len(one),
-        repositories=len(set(outcomes.repositories.tolist())),
+        repositories=len(set(arm_a.outcomes.repositories.tolist())),
         a=float(one.mean()),
         b=float(other.mean()),
-        retrieved_a=float(arms[0].retrieves[known].mean()),
-        retrieved_b=float(arms[1].retrieves[known].mean()),
+        retrieved_a=arm_a.share_retrieved,
+        retrieved_b=arm_b.share_retrieved,
         better=int((other > one).sum()),
         worse=int((other < one).sum()),
-        difference=asdict(bootstrap.difference(other, one, outcomes)),
+        difference=asdict(bootstrap.difference(other, one, arm_a.outcomes)),
     )
 
 
@@ -327,7 +325,7 @@ def _settings(one: Run, other: Run) -> list[dict[str, Any]]:
     return [
         {"key": key, "a": a.get(key), "b": b.get(key)}
         for key in sorted(a.keys() | b.keys())
-        if key != "out" and a.get(key) != b.get(key)
+        if not key.startswith(("out", "published", "figures")) and a.get(key) != b.get(key)
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from repoformer.metrics.bootstrap import paired_bootstrap
 from repoformer.metrics.means import mean_over_repositories
 
-from .outcomes import Floats, Outcomes, Trial, expected
+from .outcomes import Floats, Mask, Outcomes, Trial, expected
 from .policies import TRIALS
 
 
@@ -118,7 +118,10 @@ class Arm:
 
     def of(self, scope: str) -> Arm:
         """The blanks of one scope."""
-        chosen = self.outcomes.within(scope)
+        return self.where(self.outcomes.within(scope))
+
+    def where(self, chosen: Mask) -> Arm:
+        """The chosen blanks only."""
         return Arm(self.outcomes.where(chosen), self.retrieves[chosen], self.trial)
 
     def by_repository(self, values: Floats) -> float:
