@@ -21,6 +21,7 @@ SCHEMAS = {
     "pocket/experiment/data.yaml": "repoformer.data_pipeline.recipe:DataRecipe",
     "pocket/experiment/eval.yaml": "repoformer.eval.recipe:EvalRecipe",
     "pocket/experiment/train.yaml": "repoformer.training.recipe:TrainRecipe",
+    "pocket/longer.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
     "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",

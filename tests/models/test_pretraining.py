@@ -66,7 +66,7 @@ def builder(tokenizer):
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     out = tmp_path_factory.mktemp("prepared")
-    prepare(REPOSITORIES, [_repository("gamma")], out, RECIPE)
+    prepare(REPOSITORIES, [_repository("gamma")], out / "data", RECIPE)
     return out
 
 
@@ -182,28 +182,37 @@ def test_heads_that_a_structured_start_cannot_use_are_refused():
 
 
 def test_a_run_exports_a_model_that_loads(prepared):
-    folder = train(prepared, RECIPE)
+    folder = train(prepared, prepared / "data", RECIPE)
     assert folder is not None
     loaded = load_model(folder)
     assert (loaded.settings.style, loaded.settings.preset, loaded.settings.dialect) == ("base", "pocket", "starcoder")
 
 
 def test_probes_measure_the_held_out_repository(prepared):
-    train(prepared, RECIPE)
+    train(prepared, prepared / "data", RECIPE)
     last = json.loads((prepared / "metrics.jsonl").read_text().splitlines()[-1])
     assert {"repeated_48", "nll_without", "nll_with", "es_without", "es_with"} <= set(last)
 
 
 def test_a_run_starts_with_the_weights_of_another(prepared):
-    source = train(prepared, RECIPE)
+    source = train(prepared, prepared / "data", RECIPE)
     model = new_model(RECIPE.model, load_model(source).tokenizer, seed=1)
     take_weights(model, load_model(source).tokenizer, str(source))
     expected = load_model(source).model.state_dict()
     assert all(torch.equal(weight, expected[name]) for name, weight in model.state_dict().items())
 
 
+def test_a_run_goes_on_from_another_ones_weights_with_its_data(prepared, tmp_path):
+    source = train(prepared, prepared / "data", RECIPE)
+    longer = RECIPE.model_copy(update={"start_from": str(source), "seed": 1})
+    folder = train(tmp_path, prepared / "data", longer)
+    assert folder == tmp_path / "model"
+    assert not (tmp_path / "data").exists()
+    assert load_model(folder).tokenizer.get_vocab() == load_model(source).tokenizer.get_vocab()
+
+
 def test_weights_of_another_shape_are_refused(prepared):
-    source = train(prepared, RECIPE)
+    source = train(prepared, prepared / "data", RECIPE)
     larger = RECIPE.model.model_copy(update={"layers": 3})
     tokenizer = load_model(source).tokenizer
     with pytest.raises(UserError, match="shape"):

@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _all(recipe: PocketRecipe) -> int:
-    if not (recipe.out / "data" / "key.json").exists():
+    if not (recipe.data_dir / "key.json").exists():
         _prepare(recipe)
     return _train(recipe)
 
@@ -54,18 +54,18 @@ def _prepare(recipe: PocketRecipe) -> int:
     installed = installed_repositories(sorted({package.licence for package in corpus.packages}))
     kept, removed = without_copies(trained_on, [*probed, *held_out, *installed])
     write_json(recipe.out / "copies.json", removed)
-    prepare(kept, probed, recipe.out, recipe.pretrain)
+    prepare(kept, probed, recipe.data_dir, recipe.pretrain)
     return 0
 
 
 def _train(recipe: PocketRecipe) -> int:
-    exported = train(recipe.out, recipe.pretrain)
+    exported = train(recipe.out, recipe.data_dir, recipe.pretrain)
     print(f"exported to {exported}" if exported else "stopped; run it again to go on")
     return 0 if exported else 3
 
 
 def _export(recipe: PocketRecipe) -> int:
-    print(f"exported to {export_checkpoint(recipe.out, recipe.pretrain)}")
+    print(f"exported to {export_checkpoint(recipe.out, recipe.data_dir, recipe.pretrain)}")
     return 0
 
 

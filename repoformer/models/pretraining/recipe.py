@@ -159,6 +159,14 @@ class PocketRecipe(Section):
     corpus: Path
     """Manifest of packages."""
     out: Path
+    data: Path | None = None
+    """Tokenizer and token file, made by ``prepare``; ``out/data`` where nothing else is named. A run that goes on from
+    another one's weights names that one's."""
     measured: str = "pocket"
     """The model that the step ``measure`` looks at: ``pocket`` or a folder."""
     pretrain: PretrainRecipe
+
+    @property
+    def data_dir(self) -> Path:
+        """Where tokenizer and token file are."""
+        return self.data or self.out / "data"

@@ -39,17 +39,16 @@ def pretrain(
 
     None when the run was asked to stop before its end: call it again to go on. The probes measure on ``held_out``.
     """
-    prepare(repositories, held_out, out_dir, recipe)
-    return train(out_dir, recipe)
+    prepare(repositories, held_out, out_dir / "data", recipe)
+    return train(out_dir, out_dir / "data", recipe)
 
 
 def prepare(
-    repositories: Sequence[Repository], held_out: Sequence[Repository], out_dir: Path, recipe: PretrainRecipe
+    repositories: Sequence[Repository], held_out: Sequence[Repository], data: Path, recipe: PretrainRecipe
 ) -> None:
-    """Tokenizer, token file and probe blanks in ``out_dir/data``; kept when the same were made before."""
+    """Tokenizer, token file and probe blanks in the folder ``data``; kept when the same were made before."""
     if not repositories:
         raise UserError("pretraining: no repositories; collect some first")
-    data = out_dir / "data"
     key = config_hash(tokens_key(repositories, recipe), tokens_key(held_out, recipe), recipe.probes)
     if (data / "key.json").exists() and read_json(data / "key.json") == key:
         return
@@ -63,24 +62,23 @@ def prepare(
     write_json(data / "key.json", key)
 
 
-def train(out_dir: Path, recipe: PretrainRecipe) -> Path | None:
-    """Train on what :func:`prepare` left in ``out_dir/data`` and export; None when asked to stop before the end."""
-    tokenizer, trainer, probe = _trainer(out_dir, recipe)
+def train(out_dir: Path, data: Path, recipe: PretrainRecipe) -> Path | None:
+    """Train on what :func:`prepare` left in ``data`` and export; None when asked to stop before the end."""
+    tokenizer, trainer, probe = _trainer(out_dir, data, recipe)
     write_run_record(out_dir, recipe)
     finished = trainer.train(probe)
     return _export(trainer, tokenizer, out_dir) if finished else None
 
 
-def export_checkpoint(out_dir: Path, recipe: PretrainRecipe) -> Path:
+def export_checkpoint(out_dir: Path, data: Path, recipe: PretrainRecipe) -> Path:
     """Export the checkpoint of a run that has not come to its end."""
-    tokenizer, trainer, _ = _trainer(out_dir, recipe)
+    tokenizer, trainer, _ = _trainer(out_dir, data, recipe)
     return _export(trainer, tokenizer, out_dir)
 
 
-def _trainer(out_dir: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
+def _trainer(out_dir: Path, data: Path, recipe: PretrainRecipe) -> tuple[Any, Trainer, Any]:
     from transformers import AutoTokenizer
 
-    data = out_dir / "data"
     if not (data / "key.json").exists():
         raise UserError(f"{data}: no tokenizer and token file; run the step `prepare` first")
     tokenizer = AutoTokenizer.from_pretrained(data / "tokenizer", local_files_only=True)
