@@ -161,12 +161,12 @@ def percent(share: float | None) -> str | None:
 
 
 def difference(found: Json | None) -> Cell:
-    """Point and half-width over the interval, with signs."""
+    """Point and half-width over the interval, with signs; why there is none, the remarks say."""
     mean = None if found is None else found.get("mean", found.get("point"))
     if found is None or mean is None:
         return None
     if found["low"] is None:
-        return stacked(signed(mean), f"no interval: {found['reason']}")
+        return stacked(signed(mean), "no interval")
     return _over_interval(signed(mean), found)
 
 
