@@ -48,7 +48,7 @@ def policies(summary: Json) -> list[Html]:
     made = []
     for scope, rows in distinct(_by(summary["rows"], "scope")).items():
         first = rows[0]
-        caption = f"{scope_name(scope).capitalize()}: {first['n']} of {first['repositories']} repositories"
+        caption = f"{scope_name(scope).capitalize()}: {first['n']} of {repositories(first['repositories'])}"
         parts = {name: map(_policy, mine) for name, mine in _by(rows, "model").items()}
         made.append(grouped_table(_POLICY_HEADERS, parts, caption=caption))
     return [*made, paragraph(_HOW_TO_READ_ROWS)]
@@ -153,6 +153,11 @@ def metrics(summary: Json) -> list[Html]:
 def scope_name(scope: str) -> str:
     """The blanks that figures are about."""
     return "all blanks" if scope == SCOPE_ALL else f"{scope} blanks"
+
+
+def repositories(count: int) -> str:
+    """So many of them."""
+    return f"{count} {'repository' if count == 1 else 'repositories'}"
 
 
 def percent(share: float | None) -> str | None:

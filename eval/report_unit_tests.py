@@ -7,7 +7,7 @@ from typing import Any
 
 from repoformer.report.page import Cell, Html, grouped_table, note, paragraph, table
 
-from .report_tables import difference, percent
+from .report_tables import difference, percent, repositories
 
 Json = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ def _cautions(found: Json) -> Iterator[Html]:
 def _pass_rates(found: Json) -> Iterator[Html]:
     parts: dict[str, list[list[Cell]]] = {}
     for name, model in found["models"].items():
-        title = f"{name}: {model['blanks']} functions of {model['repositories']} repositories"
+        title = f"{name}: {model['blanks']} functions of {repositories(model['repositories'])}"
         parts[title] = [
             [
                 policy,

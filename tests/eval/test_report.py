@@ -23,6 +23,7 @@ from repoformer.eval.headline import doubt, headline, verdict
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.remarks import remarks
 from repoformer.eval.report import render
+from repoformer.eval.report_tables import distinct
 from repoformer.eval.runner import evaluated, report_again
 
 HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
@@ -277,3 +278,21 @@ def test_a_report_is_written_again_with_what_was_executed_since(finished: EvalRe
 def test_what_was_not_executed_has_no_section(summary: dict[str, Any]) -> None:
     assert summary["unit_tests"] is None
     assert "Unit tests" not in render(summary)
+
+
+def test_a_single_kind_of_blanks_is_not_told_twice() -> None:
+    assert distinct({"all": 1, "line": 1}) == {"all": 1}
+    assert distinct({"all": 1, "line": 2, "chunk": 3}) == {"all": 1, "line": 2, "chunk": 3}
+
+
+def test_published_numbers_stand_over_ours(summary: dict[str, Any]) -> None:
+    number = {"model": "plain", "policy": "never", "metric": "es_levenshtein", "value": 47.65, "ours": 40.5}
+    other = number | {"model": "<b>absent</b>", "ours": None}
+    figure = {"figure": "figure 3", "says": "Context helps <few>.", "section": "What context does"}
+    stated = {"in": "a paper", "numbers": [number, other], "figures": [figure]}
+    page = render(summary | {"published": stated})
+    text = " ".join(Outline(page).text)
+    assert "47.65 ours 40.50 (−7.15)" in text
+    assert "<b>absent</b> (not evaluated here)" in text
+    assert "Figure 3 there: Context helps <few>. Here: section What context does." in text
+    assert "<few>" not in page
