@@ -15,6 +15,7 @@ from repoformer.code.languages import LANGUAGES
 from repoformer.code.records import Blank, Chunk, TokenUncertainty
 from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.decision import Decision, read_branch, read_decisions
+from repoformer.inference.guessing import decode_guessing
 from repoformer.inference.stopping import Stop, TokenText, stop_for
 from repoformer.inference.uncertainty import UncertaintyWatch
 from repoformer.models.loading import LoadedModel
@@ -181,23 +182,28 @@ def _complete(
 ) -> list[Arms]:
     """One batch: a shared pass over the in-file parts, then both branches, decoded together."""
     shared = CachedPass(loaded.model)
-    shared.append([one.in_file for one in batch])
+    shared.append([one.in_file for one in batch], keep=int(builder.style != "base"))
     decisions = read_decisions(shared.next_logits, builder)
 
     asking = [place for place, one in enumerate(batch) if one.with_context is not None]
     forked = shared.fork(asking)
     read_branch(shared, builder, [one.without for one in batch])
-    stops = [length.stop(builder, text, one.blank) for one in batch]
-    parts = [(shared, stops)]
+    rows = [_Row(one, one.without) for one in batch]
+    parts = [(shared, rows)]
     if asking:
-        read_branch(forked, builder, [batch[place].with_context or [] for place in asking])
-        more = [length.stop(builder, text, batch[place].blank) for place in asking]
+        more = [_Row(batch[place], batch[place].with_context or []) for place in asking]
+        forked.append([row.branch[:-1] for row in more], keep=0)
+        forked.append([row.branch[-1:] for row in more])
         if shared.can_join():
             shared.join(forked)
-            parts = [(shared, stops + more)]
+            parts = [(shared, rows + more)]
         else:
             parts.append((forked, more))
-    completed = [one for read, some in parts for one in _decode(read, some, uncertainty)]
+    completed = [
+        one
+        for read, some in parts
+        for one in _decode(read, [length.stop(builder, text, row.of.blank) for row in some], uncertainty, some)
+    ]
     without = completed[: len(batch)]
     found = dict(zip(asking, completed[len(batch) :], strict=True))
     return [
@@ -233,9 +239,22 @@ class _Completed:
     uncertainty: TokenUncertainty | None
 
 
-def _decode(read: CachedPass, stops: list[Stop], uncertainty: bool = False) -> list[_Completed]:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One arm of a request in a batch."""
+
+    of: _Prepared
+    branch: list[int]
+
+
+def _decode(
+    read: CachedPass, stops: list[Stop], uncertainty: bool = False, rows: Sequence[_Row] = ()
+) -> list[_Completed]:
     watch = UncertaintyWatch() if uncertainty else None
-    read.decode(stops, watch)
+    if rows:
+        decode_guessing(read, stops, [row.of.in_file + row.branch for row in rows], watch)
+    else:
+        read.decode(stops, watch)
     return [_Completed(stop.text, watch.of(row, len(stop.tokens)) if watch else None) for row, stop in enumerate(stops)]
 
 

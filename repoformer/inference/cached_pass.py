@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from repoformer.errors import UserError
+from repoformer.inference.growing_cache import can_grow, filling, growing_cache, join
 from repoformer.inference.stopping import Stop
 from repoformer.models.loading import positions_of
+
+Watch = Callable[[Sequence[int], torch.Tensor], None]
+"""Sees which rows take a token and the logits [these rows, vocabulary] that they take it from."""
 
 
 class CachedPass:
@@ -22,8 +27,6 @@ class CachedPass:
     """
 
     def __init__(self, model: Any) -> None:
-        from repoformer.inference.growing_cache import growing_cache
-
         self.model = model
         self.next_logits: torch.Tensor = torch.empty(0)
         """[rows, vocabulary] float32: what follows the last token read."""
@@ -32,7 +35,10 @@ class CachedPass:
         """[rows, columns of the cache]: 1 for a token, 0 for padding."""
 
     def append(self, rows: Sequence[Sequence[int]], *, keep: int = 1) -> torch.Tensor:
-        """Read on: at least one more token for every row. Returns the last ``keep`` logits [rows, keep, vocabulary]."""
+        """Read on: at least one more token for every row. Returns the last ``keep`` logits [rows, keep, vocabulary].
+
+        With 0 there are no next logits either: something has to be read before anything is decoded.
+        """
         assert all(rows), "a row without new tokens has no next token to predict"
         width = max(map(len, rows))
         tokens = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=self.model.device)
@@ -51,6 +57,16 @@ class CachedPass:
         return other
 
     @torch.inference_mode()
+    def take_back(self, tokens: Sequence[int]) -> None:
+        """Hide the last tokens of each row, so many: what is read from now on goes on as if they had never been there.
+
+        The next logits stay those behind all of them.
+        """
+        columns = torch.arange(self._mask.shape[1], 0, -1, device=self._mask.device)
+        hidden = columns <= torch.tensor(tokens, device=self._mask.device)[:, None]
+        self._mask = self._mask.masked_fill(hidden, 0)
+
+    @torch.inference_mode()
     def keep(self, rows: Sequence[int]) -> None:
         """Go on with these rows only."""
         index = torch.tensor(rows, dtype=torch.long, device=self.model.device)
@@ -60,30 +76,22 @@ class CachedPass:
 
     def can_join(self) -> bool:
         """Whether passes through this model can be joined: sliding windows, for one, keep no column for good."""
-        from repoformer.inference.growing_cache import can_grow
-
         return can_grow(self._cache)
 
     @torch.inference_mode()
     def join(self, other: CachedPass) -> None:
         """Take in the rows of another pass through the same model, behind one's own; the other pass is used up."""
-        from repoformer.inference.growing_cache import join
-
         join(self._cache, other._cache)
         width = max(self._mask.shape[1], other._mask.shape[1])
         self._mask = torch.cat([_left_padded(self._mask, width), _left_padded(other._mask, width)])
         self.next_logits = torch.cat([self.next_logits, other.next_logits])
 
-    def decode(
-        self, stops: Sequence[Stop], watch: Callable[[Sequence[int], torch.Tensor], None] | None = None
-    ) -> list[list[int]]:
+    def decode(self, stops: Sequence[Stop], watch: Watch | None = None) -> list[list[int]]:
         """Greedy decoding of every row until its stop says so, or until the model has no position left.
 
         Returns each row's tokens without the end token. Rows that are done leave the batch; the pass is used up.
-        ``watch`` sees, before every step, which rows go on and the logits [these rows, vocabulary] they go on from.
         """
-        for stop, room in zip(stops, self._room(), strict=True):
-            stop.limit = min(stop.limit, room)
+        self.limit(stops)
         running = list(range(len(stops)))
         while running:
             if watch is not None:
@@ -91,7 +99,7 @@ class CachedPass:
             tokens = self.next_logits.argmax(dim=-1).tolist()
             goes_on = [place for place, row in enumerate(running) if stops[row].take(tokens[place])]
             if len(goes_on) < len(running):
-                goes_on = _in_place(goes_on)
+                goes_on = in_place(goes_on)
                 self.keep(goes_on)
                 running = [running[place] for place in goes_on]
                 tokens = [tokens[place] for place in goes_on]
@@ -104,23 +112,27 @@ class CachedPass:
     def _read(self, tokens: torch.Tensor, mask: torch.Tensor, keep: int = 1) -> torch.Tensor:
         # Learned positions are wrong under left padding unless they are given.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
-        output = self.model(
-            input_ids=tokens,
-            cache=self._cache,
-            attention_mask=mask,
-            position_ids=positions,
-            use_cache=True,
-            logits_to_keep=keep,
-        )
+        only_fill = keep == 0 and self.can_join()
+        logits = torch.empty((len(tokens), 0, 0), device=tokens.device)
+        with filling(self._cache) if only_fill else nullcontext():
+            output = self.model(
+                input_ids=tokens,
+                cache=self._cache,
+                attention_mask=mask,
+                position_ids=positions,
+                use_cache=True,
+                logits_to_keep=max(keep, 1),
+            )
+            logits = output.logits.float()
         self._mask = mask
-        logits: torch.Tensor = output.logits.float()
-        self.next_logits = logits[:, -1]
+        self.next_logits = logits[:, -1] if keep else logits.new_empty((len(tokens), 0))
         return logits
 
-    def _room(self) -> list[int]:
-        """Positions that are left to each row."""
+    def limit(self, stops: Sequence[Stop]) -> None:
+        """Let no completion go on behind the model's last position."""
         positions = positions_of(self.model) or sys.maxsize
-        return [positions - length for length in self._mask.sum(dim=1).tolist()]
+        for stop, length in zip(stops, self._mask.sum(dim=1).tolist(), strict=True):
+            stop.limit = min(stop.limit, positions - length)
 
     def _check_positions(self, longest: int) -> None:
         positions = positions_of(self.model)
@@ -135,7 +147,7 @@ def _left_padded(mask: torch.Tensor, width: int) -> torch.Tensor:
     return torch.nn.functional.pad(mask, (width - mask.shape[1], 0))
 
 
-def _in_place(rows: Sequence[int]) -> list[int]:
+def in_place(rows: Sequence[int]) -> list[int]:
     """The same rows in an order in which most keep their place: the last ones take the places of those left out."""
     staying = {row for row in rows if row < len(rows)}
     moving = iter([row for row in rows if row >= len(rows)])

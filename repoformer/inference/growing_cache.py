@@ -5,14 +5,20 @@ Nor does it copy the rows that go on where others are done. On a CPU those copie
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-ROOM = 64
+ROOM = 128
 """Columns that are added when there is none left."""
+
+
+class Filled(Exception):
+    """The last layer's keys and values are in the cache: nothing else is wanted of the tokens that are read."""
 
 
 class GrowingLayer(DynamicLayer):
@@ -20,6 +26,8 @@ class GrowingLayer(DynamicLayer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.ends_the_pass = False
+        """Whether a forward pass is over, with :class:`Filled`, once it has handed over its keys and values here."""
         self._rooms: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         """The whole tensor, and its filled part as it was handed out last."""
 
@@ -31,6 +39,8 @@ class GrowingLayer(DynamicLayer):
             self.lazy_initialization(key_states, value_states)
         self.keys = self._grown("keys", self.keys, key_states)
         self.values = self._grown("values", self.values, value_states)
+        if self.ends_the_pass:
+            raise Filled
         return self.keys, self.values
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
@@ -84,6 +94,20 @@ def growing_cache(config: Any) -> DynamicCache:
     cache = DynamicCache(config=config)
     cache.layers = [GrowingLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
+
+
+@contextmanager
+def filling(cache: DynamicCache) -> Iterator[None]:
+    """A forward pass in here only fills the cache: what the last layer would make of it is left out."""
+    last = cache.layers[-1]
+    assert isinstance(last, GrowingLayer)
+    last.ends_the_pass = True
+    try:
+        yield
+    except Filled:
+        pass
+    finally:
+        last.ends_the_pass = False
 
 
 def can_grow(cache: DynamicCache) -> bool:

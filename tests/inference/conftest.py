@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 from repoformer.code.lines import cut
 from repoformer.code.records import Blank, Chunk
@@ -37,6 +39,25 @@ def blanks(python_sources: list[str]) -> list[tuple[Blank, tuple[Chunk, ...]]]:
         context = Chunk("other/b.py", first, first + 20, "\n".join(other.split("\n")[first : first + 20]))
         found.append((blank, (context,)))
     return found
+
+
+@pytest.fixture(scope="session", params=["llama", "qwen2"])
+def rotary_model(request: pytest.FixtureRequest) -> Any:
+    """Other families: rotary positions, grouped keys and values."""
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {
+        "vocab_size": 800,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 512,
+        "initializer_range": 0.3,
+    }
+    if request.param == "llama":
+        return LlamaForCausalLM(LlamaConfig(**sizes)).eval()
+    return Qwen2ForCausalLM(Qwen2Config(**sizes)).eval()
 
 
 @pytest.fixture

@@ -88,10 +88,10 @@ def test_only_the_arm_with_context_is_fed_it(
     context = builder.cross_file(request.chunks, "#")
     with fed(loaded.model) as segments:
         complete_arms(loaded, [request], progress=False)
-    branches = [[builder.middle_id]], [[builder.retrieve_id, *context, builder.middle_id]]
-    assert segments[:3] == [[in_file], *branches]
-    assert all(len(row) == 1 for rows in segments[3:] for row in rows)
-    assert len(segments[3]) == 2, "both arms take a step together"
+    middle = [builder.middle_id]
+    assert segments[:4] == [[in_file], [middle], [[builder.retrieve_id, *context]], [middle]]
+    assert len(segments[4]) == 2, "both arms take a step together"
+    assert all(builder.retrieve_id not in row for rows in segments[4:] for row in rows)
 
 
 def test_the_in_file_part_is_read_once(
@@ -145,7 +145,7 @@ def test_control_tokens_in_code_and_context_stay_text(
     request = ArmRequest(blank, (Chunk("b.py", 0, 1, spelled),))
     with fed(loaded.model) as segments:
         complete_arms(loaded, [request], progress=False)
-    read = [token for rows in segments[:3] for row in rows for token in row]
+    read = [token for rows in segments[:4] for row in rows for token in row]
     for control in (builder.prefix_id, builder.suffix_id, builder.eof_id, builder.retrieve_id):
         assert read.count(control) == 1
     assert read.count(builder.middle_id) == 2, "one in each branch"

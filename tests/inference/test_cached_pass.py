@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import MistralConfig, MistralForCausalLM
 
 from repoformer.errors import UserError
 from repoformer.inference.cached_pass import CachedPass
@@ -24,25 +24,6 @@ NEW_TOKENS = 12
 def text(tiny_model: Any, tiny_tokenizer: Any) -> TokenText:
     settings = ModelSettings(style="selective", preset="pocket")
     return TokenText(LoadedModel(tiny_model, tiny_tokenizer, settings, "tiny").builder())
-
-
-@pytest.fixture(scope="module", params=["llama", "qwen2"])
-def rotary_model(request: pytest.FixtureRequest) -> Any:
-    """Other families: rotary positions, grouped keys and values."""
-    torch.manual_seed(0)
-    sizes: dict[str, Any] = {
-        "vocab_size": 800,
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 512,
-        "initializer_range": 0.3,
-    }
-    if request.param == "llama":
-        return LlamaForCausalLM(LlamaConfig(**sizes)).eval()
-    return Qwen2ForCausalLM(Qwen2Config(**sizes)).eval()
 
 
 def segments(seed: int, rows: int, parts: int = 2) -> list[list[list[int]]]:
@@ -181,6 +162,42 @@ def test_joined_passes_go_on_as_each_would_by_itself(tiny_model: Any, rotary_mod
             for tokens, prompt in zip(found, prompts[0] + prompts[1], strict=True):
                 expected, gaps = plain_decoding(model, prompt, text.ends)
                 assert same_up_to_near_ties(tokens, expected[: len(tokens)], gaps[: len(tokens)])
+
+
+def test_what_only_filled_the_cache_is_read_all_the_same(tiny_model: Any, rotary_model: Any) -> None:
+    sliding = MistralConfig(
+        vocab_size=800, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, sliding_window=500,
+    )  # fmt: skip
+    windows = MistralForCausalLM(sliding).eval()
+    assert not CachedPass(windows).can_join()
+    first, second = segments(9, 5)
+    for model in (tiny_model, rotary_model, windows):
+        read = CachedPass(model)
+        read.append(first, keep=0)
+        assert read.next_logits.shape == (5, 0)
+        read.append(second)
+        for row in range(5):
+            expected = plain_logits(model, first[row] + second[row])
+            torch.testing.assert_close(read.next_logits[row], expected, atol=1e-4, rtol=0)
+
+
+def test_tokens_that_are_taken_back_were_never_there(tiny_model: Any, rotary_model: Any) -> None:
+    first, wrong, second = segments(10, 5, parts=3)
+    for model in (tiny_model, rotary_model):
+        read = CachedPass(model)
+        read.append(first)
+        other = read.fork()
+        read.append(wrong)
+        read.take_back([len(row) - place for place, row in enumerate(wrong)])
+        read.append(second)
+        other.append(second)
+        for row in range(5):
+            expected = plain_logits(model, first[row] + wrong[row][:row] + second[row])
+            torch.testing.assert_close(read.next_logits[row], expected, atol=1e-4, rtol=0)
+            torch.testing.assert_close(
+                other.next_logits[row], plain_logits(model, first[row] + second[row]), atol=1e-4, rtol=0
+            )
 
 
 def test_logits_are_computed_for_the_last_position_only(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
