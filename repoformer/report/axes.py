@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from repoformer.report.page import text
 
 WIDTH, HEIGHT = 440, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
+LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 42
 _CHARACTER = 7
 """Width of a figure in a label."""
 
@@ -27,7 +27,7 @@ class Axes:
 
     def across(self, value: float) -> float:
         """Where ``value`` of the horizontal axis stands on the drawing."""
-        return round(_LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - _LEFT - _RIGHT), 2)
+        return round(LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - _RIGHT), 2)
 
     def up(self, value: float) -> float:
         """Where ``value`` of the vertical axis stands on the drawing, which counts from the top."""
@@ -62,7 +62,7 @@ class Axes:
         """As many values as fit beside each other."""
         found = ticks(self.x)
         for about in (4, 3, 2):
-            if sum(len(label) + 2 for _, label in found) * _CHARACTER <= WIDTH - _LEFT - _RIGHT:
+            if sum(len(label) + 2 for _, label in found) * _CHARACTER <= WIDTH - LEFT - _RIGHT:
                 break
             found = ticks(self.x, about)
         return found

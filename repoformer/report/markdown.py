@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from repoformer.code.storage import write_text
-from repoformer.report.axes import HEIGHT, WIDTH
+from repoformer.report.axes import HEIGHT, LEFT, WIDTH
 from repoformer.report.page import asset
 
 _SKIPPED = frozenset({"nav", "script", "style", "details", "title", "noscript"})
@@ -130,7 +130,9 @@ def _blocks(node: _Node, stem: str, figures: dict[str, str]) -> Iterator[str]:
         elif child.tag == "table":
             yield _table(child)
         elif child.tag == "pre":
-            yield f"```\n{''.join(_written(child))}\n```"
+            written = "".join(_written(child))
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", written)), default=0))
+            yield f"{fence}\n{written}\n{fence}"
         elif child.tag == "figure":
             name = f"{stem}-{len(figures) + 1}.svg"
             figures[name] = _standalone(child)
@@ -164,7 +166,7 @@ def _written(node: _Node) -> Iterator[str]:
 
 def _plain(said: str) -> str:
     """Text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", said)
+    return re.sub(r"([\\`*_{}\[\]<>|#&~])", r"\\\1", said)
 
 
 # -- plots as files --------------------------------------------------------------------------------------------------
@@ -177,7 +179,7 @@ def _standalone(figure: _Node) -> str:
     keys = [(next(entry.find("svg")), entry.text) for entry in figure.find("li")]
     height = HEIGHT + _KEY * len(keys) + 4
     legend = "".join(
-        f'<g transform="translate(52 {HEIGHT + 2 + _KEY * number})">'
+        f'<g transform="translate({LEFT} {HEIGHT + 2 + _KEY * number})">'
         f"{''.join(mark.markup for mark in key.children if isinstance(mark, _Node))}"
         f'<text x="40" y="10">{escape(label)}</text></g>'
         for number, (key, label) in enumerate(keys)
@@ -197,5 +199,5 @@ def write_page(path: Path, page: str) -> None:
     for name, drawing in written.figures.items():
         write_text(path.with_name(name), drawing)
     for left in path.parent.glob(f"{path.stem}-*.svg"):
-        if left.name not in written.figures:
+        if left.name not in written.figures and left.stem.removeprefix(f"{path.stem}-").isdigit():
             left.unlink()

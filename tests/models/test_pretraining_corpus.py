@@ -99,6 +99,14 @@ def test_an_unknown_step_is_a_users_mistake(capsys):
     assert "prepare" in capsys.readouterr().err
 
 
+def test_data_of_another_run_are_never_made_anew(tmp_path, capsys):
+    recipe = str(ROOT / "recipes/pocket/longer.yaml")
+    assert main(["prepare", recipe, f"out={tmp_path}/out", f"data={tmp_path}/data"]) == 2
+    assert main(["all", recipe, f"out={tmp_path}/out", f"data={tmp_path}/data"]) == 2
+    assert not (tmp_path / "data").exists()
+    assert "another run's" in capsys.readouterr().err
+
+
 def test_training_without_a_token_file_says_what_to_run(tmp_path, capsys):
     assert main(["train", str(ROOT / "recipes/pocket/pretrain.yaml"), f"out={tmp_path}"]) == 2
     assert "prepare" in capsys.readouterr().err

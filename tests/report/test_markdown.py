@@ -70,6 +70,14 @@ def test_code_is_kept_line_by_line() -> None:
     assert "```\nif a < b:\n    pass\n```" in of(code("if a < b:\n    pass"))
 
 
+def test_code_with_a_fence_in_it_stays_inside_its_own() -> None:
+    assert of(code("a\n```\nb")).endswith("````\na\n```\nb\n````\n")
+
+
+def test_an_entity_in_text_is_text() -> None:
+    assert r"\&lt;" in of("&lt;")
+
+
 def test_instances_are_left_to_the_page() -> None:
     said = of(instances([ITEM]))
     assert "secret_target" not in said
@@ -91,5 +99,7 @@ def test_a_plots_legend_goes_with_it() -> None:
 
 def test_plots_of_an_earlier_page_go(tmp_path: Path) -> None:
     write_page(tmp_path / "report.html", Page("Title").section("Part", PLOT, PLOT).render())
+    (tmp_path / "report-annotated.svg").write_text("somebody's own")
     write_page(tmp_path / "report.html", Page("Title").section("Part", PLOT).render())
-    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.md", "report-1.svg"}
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"report.html", "report.md", "report-1.svg", "report-annotated.svg"}

@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal, Self
 
@@ -64,17 +66,7 @@ def fetch(packages: Sequence[Package], folder: Path) -> None:
             _check_hash(package, there[wheel_key(package)])
     missing = [package for package in packages if wheel_key(package) not in there]
     for package in tqdm(missing, desc="fetch", unit="package", disable=not missing):
-        requirement = folder / f".{package.name}.txt"
-        requirement.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", *_ANY_PLATFORM, "--dest", str(folder), "--requirement", str(requirement)]
-        result = subprocess.run(command, capture_output=True, text=True)
-        requirement.unlink()
-        if result.returncode:
-            reason = next((line for line in result.stderr.splitlines() if "ERROR" in line), "no reason given")
-            raise UserError(
-                f"{package.name}=={package.version}: pip cannot download it ({reason}); run again or check it"
-            )
+        _download(package, folder)
 
 
 def manifest_candidates(packages: Sequence[Package], folder: Path, *, download: bool = False) -> list[ArchiveCandidate]:
@@ -103,9 +95,26 @@ def wheels_in(folder: Path) -> dict[tuple[str, str], Path]:
     return found
 
 
+def _download(package: Package, folder: Path) -> None:
+    """Into a folder of its own and then moved: several processes may want the same wheel."""
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder) as aside:
+        requirement = Path(aside, "requirement.txt")
+        requirement.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--only-binary=:all:", *_ANY_PLATFORM, "--dest", aside, "--requirement", str(requirement)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            reason = next((line for line in result.stderr.splitlines() if "ERROR" in line), "no reason given")
+            raise UserError(
+                f"{package.name}=={package.version}: pip cannot download it ({reason}); run again or check it"
+            )
+        for wheel in Path(aside).glob("*.whl"):
+            wheel.replace(folder / wheel.name)
+
+
 def _check_hash(package: Package, wheel: Path) -> None:
-    with open(wheel, "rb") as handle:
-        found = hashlib.file_digest(handle, "sha256").hexdigest()
+    status = wheel.stat()
+    found = _digest(wheel, status.st_size, status.st_mtime_ns)
     if found != package.sha256:
         raise UserError(f"{wheel}: sha256 {found}, the manifest says {package.sha256}; delete it and run again")
 
@@ -113,3 +122,10 @@ def _check_hash(package: Package, wheel: Path) -> None:
 def wheel_key(package: Package) -> tuple[str, str]:
     """The name and version under which :func:`wheels_in` has a package."""
     return str(canonicalize_name(package.name)), package.version
+
+
+@cache
+def _digest(wheel: Path, size: int, time: int) -> str:
+    """Read once as long as the file stays as it is: candidates are listed for every shard."""
+    with open(wheel, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

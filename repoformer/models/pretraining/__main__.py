@@ -39,12 +39,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _all(recipe: PocketRecipe) -> int:
-    if not (recipe.data_dir / "key.json").exists():
+    if recipe.data is None and not (recipe.data_dir / "key.json").exists():
         _prepare(recipe)
     return _train(recipe)
 
 
 def _prepare(recipe: PocketRecipe) -> int:
+    if recipe.data is not None:
+        raise UserError(f"data: {recipe.data} is another run's; run `prepare` with the recipe of that run")
     corpus = load_recipe(Manifest, recipe.corpus)
     wheels, unpacked = recipe.out / "wheels", recipe.out / "unpacked"
     fetch(corpus.packages, wheels)
@@ -70,8 +72,8 @@ def _export(recipe: PocketRecipe) -> int:
 
 
 def _measure(recipe: PocketRecipe) -> int:
-    """Probe a model on freshly drawn blanks of the probe packages, as many as ``pretrain.probes`` says."""
-    packages = load_recipe(Manifest, recipe.corpus).used_for("probe")
+    """Probe a model on freshly drawn blanks of held-out packages, as many as ``pretrain.probes`` says."""
+    packages = load_recipe(Manifest, recipe.corpus).used_for(*recipe.measured_on)
     fetch(packages, recipe.out / "wheels")
     probed = repositories(packages, recipe.out / "wheels", recipe.out / "unpacked")
     held_out = draw_held_out(probed, recipe.pretrain)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from repoformer.code.sources.manifest import Use
 from repoformer.config import Section
 from repoformer.prompt.budgets import COMPLETION
 
@@ -164,6 +165,8 @@ class PocketRecipe(Section):
     another one's weights names that one's."""
     measured: str = "pocket"
     """The model that the step ``measure`` looks at: ``pocket`` or a folder."""
+    measured_on: Annotated[list[Use], Field(min_length=1)] = ["probe"]
+    """The packages that it is measured on, by their use."""
     pretrain: PretrainRecipe
 
     @property

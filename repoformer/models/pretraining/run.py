@@ -52,6 +52,7 @@ def prepare(
     key = config_hash(tokens_key(repositories, recipe), tokens_key(held_out, recipe), recipe.probes)
     if (data / "key.json").exists() and read_json(data / "key.json") == key:
         return
+    (data / "key.json").unlink(missing_ok=True)  # stopped from here on, no key vouches for a mixture of two runs
     tokenizer = learn_tokenizer(repositories, recipe)
     tokenizer.save_pretrained(data / "tokenizer")
     tokens = build_tokens(repositories, _builder(tokenizer), recipe)

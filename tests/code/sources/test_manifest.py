@@ -53,6 +53,15 @@ def test_a_wheel_of_another_hash_is_refused(tmp_path: Path) -> None:
         manifest_candidates([package], tmp_path)
 
 
+def test_a_failed_download_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    package = Package(name="no-such", version="1.0", use="label", licence="MIT", sha256="0" * 64)
+    with pytest.raises(UserError, match="no-such==1.0: pip cannot download it"):
+        fetch([package], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_wheel_that_lies_there_is_held_against_the_manifest(tmp_path: Path) -> None:
     lying = tmp_path / "some-1.0-py3-none-any.whl"
     lying.write_bytes(b"a wheel")
