@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from repoformer.code.records import from_row, to_row
+from repoformer.code.storage import written_to
 from repoformer.errors import UserError
 
 from .stage import Shard
@@ -91,7 +92,7 @@ def label_log(shard: Shard, made_from: str) -> Iterator[LabelLog]:
     """The log of a shard that is made from this; removed when the block ends well."""
     path = log_path(shard)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+", encoding="utf-8") as handle:
+    with written_to(path), open(path, "a+", encoding="utf-8") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
@@ -36,11 +38,22 @@ def written_aside(path: Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         os.replace(aside, path)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in _FULL:
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """What is written to an open file in here: where the disk is full, the error names ``path``, or another file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        raise
 
 
 def write_text(path: Path, text: str) -> None:

@@ -56,6 +56,16 @@ def _unfit(example: Example, verbalise: Verbaliser, vocabulary: int, positions: 
     return None
 
 
+def check_threshold(threshold: float, data: Path) -> None:
+    """Refuse a threshold that no gain of these data can pass; data that do not say hold gains in edit similarity."""
+    by = label_recipe(data).get("label", {}).get("by", "edit_similarity")
+    if by == "edit_similarity" and abs(threshold) > 1:
+        raise UserError(
+            f"label_threshold {threshold:g}: gains in {data} are in edit similarity, from -1 to 1; choose one between, "
+            "or assemble the data with label.by=likelihood"
+        )
+
+
 def without_right_context(example: Example, share: float, seed: int) -> Example:
     """``example``, or with this probability the same as an editor sends it from a file's end: without right context."""
     if share and generator(seed, "without right context", example.id).random() < share:

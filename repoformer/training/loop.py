@@ -27,7 +27,7 @@ from repoformer.models.example_encoding import load_encoding
 from repoformer.models.fingerprint import model_hash
 from repoformer.models.loading import model_folder
 from repoformer.training.checkpoints import Checkpoints, Progress, check_layout, check_same, keep_names_plain
-from repoformer.training.examples import fingerprint, label_recipe, read_examples
+from repoformer.training.examples import check_threshold, fingerprint, label_recipe, read_examples
 from repoformer.training.export import export_model, model_card, threshold_origin
 from repoformer.training.lock import hold
 from repoformer.training.lora import FOLDER as ADAPTERS
@@ -74,6 +74,7 @@ def _train(recipe: TrainRecipe, settings: dict[str, Any], accelerator: Accelerat
     main = accelerator.is_main_process
 
     # Model, data
+    check_threshold(recipe.label_threshold, recipe.data)
     start = start_from(recipe)
     encoding = load_encoding(recipe.data)
     if encoding is not None:

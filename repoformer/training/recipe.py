@@ -50,9 +50,9 @@ class TrainRecipe(Section):
     """Weight of L_eval: loss = L_gen + lambda * L_eval."""
     positive_weight: float = Field(default=1.0, gt=0)
     """Weight, within L_eval, of instances that want context; those that do not weigh 1."""
-    label_threshold: float = Field(default=0.0, ge=-1, le=1)
+    label_threshold: float = Field(default=0.0, ge=-20, le=20)
     """An instance wants context when its gain is greater than this, and it has context. The data recipe's ``label.by``
-    says what the gain is in: edit similarity, or nats of mean log likelihood per token."""
+    says what the gain is in: edit similarity, from -1 to 1, or nats of mean log likelihood per token."""
     train_end_token: bool = True
     """Train the end token after the target. The paper's code does not, so its models run to the token limit."""
     without_right_context: Share = 0.0

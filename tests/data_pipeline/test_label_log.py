@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,24 @@ def test_a_first_line_that_was_cut_is_no_log(shard: Shard) -> None:
         handle.truncate(5)
     assert held(shard, "input") == []
     assert logged(log_path(shard)) == (0, 0.0)
+
+
+def test_a_full_disk_is_told_by_the_log_and_what_it_holds_is_kept(
+    shard: Shard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with (
+        pytest.raises(OSError, match="No space left on device") as caught,
+        monkeypatch.context() as patch,
+        label_log(shard, "input") as log,
+    ):
+        log.append(BATCHES[0])
+        patch.setattr(LabelLog, "_write", full)
+        log.append(BATCHES[1])
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(log_path(shard)))
+    assert held(shard, "input") == BATCHES[:1]
 
 
 def test_the_log_goes_when_all_is_well(shard: Shard) -> None:
