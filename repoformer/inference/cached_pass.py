@@ -113,7 +113,7 @@ class CachedPass:
         # Learned positions are wrong under left padding unless they are given.
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
         only_fill = keep == 0 and self.can_join()
-        logits = torch.empty((len(tokens), 0, 0), device=tokens.device)
+        logits: torch.Tensor = torch.empty((len(tokens), 0, 0), device=tokens.device)
         with filling(self._cache) if only_fill else nullcontext():
             output = self.model(
                 input_ids=tokens,
@@ -123,7 +123,7 @@ class CachedPass:
                 use_cache=True,
                 logits_to_keep=max(keep, 1),
             )
-            logits = output.logits.float()
+            logits = output.logits[:, :keep].float()
         self._mask = mask
         self.next_logits = logits[:, -1] if keep else logits.new_empty((len(tokens), 0))
         return logits
