@@ -51,7 +51,7 @@ def decision_quality(outcomes: Outcomes, greedy: Floats, threshold: Floats) -> d
     }
 
 
-def sweep(outcomes: Outcomes, signal: Floats | None = None, trial: Trial = "none") -> list[SweepPoint]:
+def sweep(outcomes: Outcomes, signal: Floats | None = None, trial: Trial = "decision") -> list[SweepPoint]:
     """From always to never, by P(``<cc>``) or another ``signal`` in [0, 1]."""
     p = outcomes.p_retrieve if signal is None else signal
     points = decisions.sweep(p.tolist(), outcomes.es_without.tolist(), outcomes.es_with.tolist())

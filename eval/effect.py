@@ -84,11 +84,13 @@ def _rank_correlation(one: Sequence[float], other: Sequence[float]) -> Measure:
 def seconds_of_parts(outcomes: Outcomes) -> dict[str, Any]:
     """T_decide, T_retrieve and T_generate over the measured blanks, each as mean, median and largest.
 
+    The gate's T_decide stands apart: only policies that ask for its decision pay for it. 0 without a gate.
     Retrieval is cold when the repository's index has to be built first, else warm.
     """
     measured = outcomes.measured
     parts = {
         "decide": outcomes.decide_seconds,
+        "gate": outcomes.gate_seconds,
         "retrieve_cold": outcomes.retrieve_seconds + outcomes.index_seconds,
         "retrieve_warm": outcomes.retrieve_seconds,
         "generate_without": outcomes.without_seconds,

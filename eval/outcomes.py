@@ -15,8 +15,8 @@ from .uncertainty import FEATURES, features
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Trial = Literal["none", "retrieval", "generation", "both"]
-"""What a policy does for every blank before it decides."""
+Trial = Literal["none", "decision", "retrieval", "generation", "both"]
+"""What a policy does for every blank before it completes: nothing, or what its decision rests on."""
 
 SCOPE_ALL = "all"
 """The scope of all blanks; the others are the kinds."""
@@ -48,6 +48,9 @@ class Outcomes:
     features_with: Floats
     """The same of the completion with context."""
     decide_seconds: Floats
+    """The prefill of left and right context, at whose end the model's own decision is read."""
+    gate_seconds: Floats
+    """The same prefill in another model that decides in its place; 0 without one."""
     retrieve_seconds: Floats
     index_seconds: Floats
     """What building the index of the blank's repository takes: the first retrieval there waits for it."""
@@ -75,7 +78,7 @@ class Outcomes:
     @property
     def measured(self) -> Mask:
         """The blanks whose seconds were measured."""
-        return ~np.isnan(self.decide_seconds)
+        return ~np.isnan(self.decide_seconds + self.gate_seconds)
 
     @property
     def tells_uncertainty(self) -> bool:
@@ -91,8 +94,9 @@ class Outcomes:
         prefill, and the decision costs nothing of its own because it is read from that prefill. Models that take no
         decision do the same work.
 
-        A trial comes before the decision: trial retrieval always retrieves, trial generation always completes without
-        context and, where it then wants context, once more; who compares both completions has paid for both.
+        A gate's prefill comes on top for those who ask for its decision, and for nobody else. A trial comes before the
+        decision: trial retrieval always retrieves, trial generation always completes without context and, where it then
+        wants context, once more; who compares both completions has paid for both.
         """
         retrieval = self.retrieve_seconds + self.index_seconds if cold else self.retrieve_seconds
         if trial == "both":
@@ -102,7 +106,8 @@ class Outcomes:
         if trial == "retrieval":
             branch = expected(self.without_seconds, self.with_seconds, retrieves)
             return self.decide_seconds + retrieval + branch
-        return self.decide_seconds + expected(self.without_seconds, retrieval + self.with_seconds, retrieves)
+        decided = self.decide_seconds + self.gate_seconds if trial == "decision" else self.decide_seconds
+        return decided + expected(self.without_seconds, retrieval + self.with_seconds, retrieves)
 
     def where(self, chosen: Mask) -> Outcomes:
         """The chosen blanks only."""
@@ -149,6 +154,7 @@ def outcomes_of(
         features=told,
         features_with=_features([prediction.uncertainty_with for prediction in ordered]),
         decide_seconds=_floats([prediction.decide_seconds for prediction in ordered]),
+        gate_seconds=np.zeros(len(ordered)),
         retrieve_seconds=_floats([prediction.retrieve_seconds for prediction in ordered]),
         index_seconds=_floats([index_seconds[blank.id] for blank in blanks]),
         without_seconds=_floats([prediction.generate_without_seconds for prediction in ordered]),

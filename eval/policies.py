@@ -46,6 +46,9 @@ TRIALS: Mapping[str, Trial] = {
 }
 """What these policies do for every blank before they decide."""
 
+COSTS: Mapping[str, Trial] = {"greedy": "decision", "threshold": "decision", **TRIALS}
+"""The same of every policy that does anything: a coin asks no model, as little as never and always do."""
+
 POLICIES = ("never", "always", "oracle", "greedy", "threshold", "random", *TRIALS)
 
 

@@ -30,7 +30,8 @@ class EvaluatedModel(Section):
     """A local folder, ``pocket``, or a name on the hub."""
     endpoint: Endpoint | None = None
     gate: str | None = None
-    """Another model of this table that decides in this one's place; its thresholds and seconds count."""
+    """Another model of this table that decides in this one's place, by its own thresholds; its seconds count where a
+    policy asks for its decision."""
     thresholds: dict[Kind, Annotated[float, Field(ge=0, le=1)]] = {}
     """P(``<cc>``) above which it retrieves, by kind of blank, where that shall not be the model's own threshold."""
 

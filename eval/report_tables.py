@@ -30,12 +30,13 @@ _HOW_TO_READ_ROWS = (
     "repositories of their means. Retrieved: share of blanks for which the policy retrieves; shown: for which it then "
     "takes context. Seconds: mean of one completion on a warm model with the repository's index at hand, over the "
     "measured blanks: prefill of the file's text with the decision read at its end, then generation, with retrieval "
-    "before it where the policy retrieves; models are timed one after the other, so compare within a model. Cold: the "
-    "repository's index is built first where the policy retrieves. Random: the expectation of retrieving for as many "
-    "blanks of each kind as threshold does; the trial policies and the estimator take context for as many too, those "
-    "that rank highest by their signal; select takes, of both completions of every blank, the one that its tokens "
-    "speak for. Oracle: takes it just where context raises ES. ES by chance: of targets of other blanks, of the same "
-    "kind and cut to as many lines, in place of the right ones."
+    "before it where the policy retrieves; where greedy or threshold asks a gate, its prefill too; models are timed "
+    "one after the other, so compare within a model. Cold: the repository's index is built first where the policy "
+    "retrieves. Random: the expectation of retrieving for as many blanks of each kind as threshold does; the trial "
+    "policies and the estimator take context for as many too, those that rank highest by their signal; select takes, "
+    "of both completions of every blank, the one that its tokens speak for. Oracle: takes it just where context "
+    "raises ES. ES by chance: of targets of other blanks, of the same kind and cut to as many lines, in place of the "
+    "right ones."
 )
 _HOW_TO_READ_EFFECTS = (
     "How many completions context makes better, leaves alone and makes worse, by edit similarity. Targets elsewhere: "
@@ -108,10 +109,12 @@ def _effect(scope: str, effect: Json) -> list[Cell]:
 
 def seconds(summary: Json) -> Html:
     """What each part of a completion takes."""
-    parts = ("decide", "retrieve_cold", "retrieve_warm", "generate_without", "generate_with")
+    parts = ("decide", "gate", "retrieve_cold", "retrieve_warm", "generate_without", "generate_with")
     rows = {
         f"{model['name']}, {model['seconds']['n']} blanks": [
-            [part.replace("_", " "), *_spread(model["seconds"][part])] for part in parts
+            [part.replace("_", " "), *_spread(model["seconds"][part])]
+            for part in parts
+            if part != "gate" or model["gate"]
         ]
         for model in summary["models"]
     }
@@ -119,6 +122,7 @@ def seconds(summary: Json) -> Html:
         ("part", "mean", "median", "largest"),
         rows,
         caption="Seconds, one blank at a time on a warm model. Decide: prefill of left and right context. "
+        "Gate: the same in the model that decides in its place. "
         "Retrieve cold: the repository's index is built first",
     )
 

@@ -16,7 +16,7 @@ from repoformer.metrics import decisions
 
 from .decision_quality import sweep
 from .outcomes import Floats, Outcomes
-from .policies import TRIALS
+from .policies import COSTS
 
 OWN = "P(<cc>)"
 
@@ -35,5 +35,5 @@ def _quality(outcomes: Outcomes, name: str, signal: Floats) -> dict[str, Any]:
     return {
         "auroc": asdict(decisions.auroc(labels, ranks.tolist())),
         "average_precision": asdict(decisions.average_precision(labels, ranks.tolist())),
-        "sweep": [asdict(point) for point in sweep(outcomes, ranks, TRIALS.get(name, "none"))],
+        "sweep": [asdict(point) for point in sweep(outcomes, ranks, "decision" if name == OWN else COSTS[name])],
     }

@@ -77,14 +77,13 @@ class Evaluated:
 
     @cached_property
     def outcomes(self) -> Outcomes:
-        """As arrays; those of a gated model hold the gate's decisions, and their seconds on top of its own."""
+        """As arrays; those of a gated model hold the gate's decisions, and what they took."""
         own = outcomes_of(list(self.predictions.values()), self.scores, self.index_seconds)
         if self.gate is None:
             return own
         decided = self.gate.outcomes
         assert own.ids.tolist() == decided.ids.tolist(), "a gate decides on the same blanks"
-        seconds = own.decide_seconds + decided.decide_seconds
-        return replace(own, p_retrieve=decided.p_retrieve, greedy=decided.greedy, decide_seconds=seconds)
+        return replace(own, p_retrieve=decided.p_retrieve, greedy=decided.greedy, gate_seconds=decided.decide_seconds)
 
     @cached_property
     def signals(self) -> dict[str, Floats]:

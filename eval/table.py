@@ -15,7 +15,7 @@ from repoformer.metrics.bootstrap import paired_bootstrap
 from repoformer.metrics.means import mean_over_repositories
 
 from .outcomes import Floats, Mask, Outcomes, Trial, expected
-from .policies import TRIALS
+from .policies import COSTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def rows(model: str, outcomes: Outcomes, policies: Mapping[str, Floats], bootstr
 
 def arm_of(outcomes: Outcomes, policies: Mapping[str, Floats], policy: str) -> Arm:
     """One model under one of its ``policies``."""
-    return Arm(outcomes, policies[policy], TRIALS.get(policy, "none"))
+    return Arm(outcomes, policies[policy], COSTS.get(policy, "none"))
 
 
 def differences(one: Arm, other: Arm, bootstrap: Bootstrap) -> Differences:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -13,6 +16,8 @@ from repoformer.code.records import Prediction, Score
 from repoformer.code.storage import read_json, read_jsonl
 from repoformer.eval import runner
 from repoformer.eval.recipe import EvalRecipe
+from repoformer.eval.signals import signal_quality
+from repoformer.eval.table import mean_seconds
 
 Make = Callable[..., EvalRecipe]
 
@@ -42,14 +47,35 @@ def test_the_gate_decides_and_the_other_completes(gated: EvalRecipe) -> None:
     assert row["share_retrieved"] == sum(bool(one.greedy) for one in decided.values()) / len(decided)
 
 
-def test_the_gates_seconds_come_on_top(gated: EvalRecipe) -> None:
+def test_the_gates_seconds_are_told_apart(gated: EvalRecipe) -> None:
     summary = read_json(Path(gated.out) / "summary.json")
     own, gate = (records(gated, "predictions", model, Prediction) for model in ("plain", "deciding"))
     timed = [id for id, one in own.items() if one.decide_seconds is not None]
     (model,) = (one for one in summary["models"] if one["name"] == "plain")
-    both = [own[id].decide_seconds + gate[id].decide_seconds for id in timed]
-    assert model["seconds"]["decide"]["mean"] == pytest.approx(sum(both) / len(both))
+    for part, made in (("decide", own), ("gate", gate)):
+        assert model["seconds"][part]["mean"] == pytest.approx(fmean(made[id].decide_seconds for id in timed))
     assert (model["gate"], model["decides"]) == ("deciding", True)
+
+
+def test_who_does_not_ask_the_gate_does_not_wait_for_it(gated: EvalRecipe) -> None:
+    own, gate = (records(gated, "predictions", model, Prediction) for model in ("plain", "deciding"))
+    timed = [one for one in own.values() if one.decide_seconds is not None]
+    always = fmean(one.decide_seconds + one.retrieve_seconds + one.generate_with_seconds for one in timed)
+    never = fmean(one.decide_seconds + one.generate_without_seconds for one in timed)
+    waited = fmean(gate[one.blank.id].decide_seconds for one in timed)
+    _, models = runner.evaluated(gated)
+    plain = next(model for model in models if model.name == "plain")
+    seconds = {policy: mean_seconds(plain.arm(policy, "all")) for policy in plain.policies}
+    assert seconds["always"] == pytest.approx(always)
+    assert seconds["never"] == pytest.approx(never)
+    free = mean_seconds(replace(plain.arm("threshold", "all"), trial="none"))
+    assert seconds["threshold"] == pytest.approx(free + waited)
+    for policy in set(seconds) - {"greedy", "threshold"}:
+        ungated = replace(plain, gate=None).outcomes.seconds(plain.policies[policy], plain.arm(policy, "all").trial)
+        assert seconds[policy] == pytest.approx(np.nanmean(ungated))
+    sweep = {name: found["sweep"] for name, found in signal_quality(plain.outcomes, plain.signals).items()}
+    assert sweep["P(<cc>)"][0]["seconds"] == pytest.approx(always + waited)
+    assert sweep["trial-retrieval"][0]["seconds"] == pytest.approx(always)
 
 
 def test_thresholds_are_the_gates(gated: EvalRecipe) -> None:
