@@ -52,10 +52,12 @@ def _numbers(summary: Json) -> Iterator[Html]:
     }
     yield grouped_table(("policy", *metrics), rows)
     yield paragraph(
-        f"As printed in {summary['published']['in']}, with ours and the difference under them: means over instances, "
-        f"in percent. Ours: {summary['data']['blanks']} of {summary['data']['available']} blanks. A number of another "
-        "model, on part of the benchmark or with other contexts and limits does not reproduce the published one. "
-        "latency_saved: of the seconds of always retrieving; tests_helped and the like count functions."
+        f"As printed in {summary['published']['in']}; under them ours, the difference, and the n blanks that ours is "
+        f"over, of {summary['data']['available']} that there are: means over instances, in percent. A number of "
+        "another model, on part of the benchmark or with other contexts and limits does not reproduce the published "
+        "one. latency_saved: of the seconds of always retrieving, over the blanks that were measured; "
+        "abstention_precision: over those left without context; unit_tests: over the functions that were judged; "
+        "tests_helped and the like count functions, where all were judged."
     )
 
 
@@ -63,7 +65,8 @@ def _beside(number: Json) -> Cell:
     ours, value = number["ours"], number["value"]
     if ours is None:
         return f"{value:.2f}"
-    return stacked(f"{value:.2f}", f"ours {ours:.2f} ({ours - value:+.2f})".replace("-", "\u2212"))
+    below = f"ours {ours:.2f} ({ours - value:+.2f}), n {number['n']}"
+    return stacked(f"{value:.2f}", below.replace("-", "\u2212"))
 
 
 def signals(models: Sequence[Json]) -> list[Html]:

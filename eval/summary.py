@@ -44,7 +44,7 @@ from .retrieve import Prepared, Retrieved
 from .signals import signal_quality
 from .table import Arm, Bootstrap, Comparison, arm_of, differences, rows
 
-SCHEMA = 3
+SCHEMA = 4
 
 _SELECTORS = ("random", *TRIALS)
 """What a model's own decisions are compared with: all but ``select`` at the same share of blanks."""

@@ -119,21 +119,43 @@ def test_ours_is_what_this_run_found_of_the_same_model_policy_and_metric(finishe
     numbers = published(recipe, summary)["numbers"]
     assert [number["model"] for number in numbers] == ["deciding"] * 4 + ["other"]
     rows = {row["policy"]: row for row in summary["rows"] if row["model"] == "deciding" and row["scope"] == "all"}
-    ours = {number["metric"]: number["ours"] for number in numbers[:4]}
-    assert ours["retrieved"] == pytest.approx(100 * rows["threshold"]["share_retrieved"])
+    ours = {number["metric"]: (number["ours"], number["n"]) for number in numbers[:4]}
+    assert ours["retrieved"] == (pytest.approx(100 * rows["threshold"]["share_retrieved"]), 12)
     saved = 1 - rows["threshold"]["seconds"] / rows["always"]["seconds"]
-    assert ours["latency_saved"] == pytest.approx(100 * saved)
-    assert ours["unit_tests"] is None
+    assert ours["latency_saved"] == (pytest.approx(100 * saved), finished_run.latency_blanks)
+    (deciding,) = (model for model in summary["models"] if model["name"] == "deciding")
+    taken = deciding["decisions"]["all"]["policies"]["threshold"]
+    right = taken["abstention_precision"]["value"]
+    assert ours["abstention_precision"] == ((None, None) if right is None else (100 * right, taken["abstained"]))
+    assert ours["unit_tests"] == (None, None)
     assert numbers[4]["ours"] is None
 
 
-def test_pass_rates_and_changed_verdicts_are_ours_too(finished_run: EvalRecipe) -> None:
+def test_how_often_abstaining_was_right_is_ours_too(finished_run: EvalRecipe) -> None:
     summary = read_json(Path(finished_run.out) / "summary.json")
+    (deciding,) = (model for model in summary["models"] if model["name"] == "deciding")
+    taken = deciding["decisions"]["all"]["policies"]["threshold"]
+    taken |= {"abstained": 4, "abstention_precision": {"value": 0.75, "reason": ""}}
+    stated = {"deciding": {"threshold": {"abstention_precision": 78}}}
+    (number,) = published(finished_run.model_copy(update={"published": stated}), summary)["numbers"]
+    assert (number["ours"], number["n"]) == (75.0, 4)
+
+
+@pytest.mark.parametrize(
+    ("judged", "partial", "counts"),
+    [(12, False, [(1, 12), (3, 12)]), (12, True, [(None, None)] * 2), (6, False, [(None, None)] * 2)],
+    ids=["all", "limited", "some"],
+)
+def test_pass_rates_have_their_own_n_and_counts_need_all_functions(
+    finished_run: EvalRecipe, judged: int, partial: bool, counts: list[tuple[int | None, int | None]]
+) -> None:
+    summary = read_json(Path(finished_run.out) / "summary.json")
+    assert summary["data"]["available"] == 12
     executed = {"policies": {"always": {"pass_rate": 0.25}}, "helped": 3, "unchanged": 2, "harmed": 1}
-    summary["unit_tests"] = {"models": {"plain": executed}}
+    summary["unit_tests"] = {"partial": partial, "models": {"plain": executed | {"blanks": judged}}}
     stated = {"plain": {"always": {"unit_tests": 25.71, "tests_harmed": 16, "tests_helped": 32}}}
     numbers = published(finished_run.model_copy(update={"published": stated}), summary)["numbers"]
-    assert [number["ours"] for number in numbers] == [25.0, 1, 3]
+    assert [(number["ours"], number["n"]) for number in numbers] == [(25.0, judged), *counts]
 
 
 def test_a_model_without_right_context_completes_the_same_blanks(blanks: list[Blank]) -> None:

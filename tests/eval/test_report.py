@@ -286,13 +286,13 @@ def test_a_single_kind_of_blanks_is_not_told_twice() -> None:
 
 
 def test_published_numbers_stand_over_ours(summary: dict[str, Any]) -> None:
-    number = {"model": "plain", "policy": "never", "metric": "es_levenshtein", "value": 47.65, "ours": 40.5}
-    other = number | {"model": "<b>absent</b>", "ours": None}
+    number = {"model": "plain", "policy": "never", "metric": "es_levenshtein", "value": 47.65, "ours": 40.5, "n": 7}
+    other = number | {"model": "<b>absent</b>", "ours": None, "n": None}
     figure = {"figure": "figure 3", "says": "Context helps <few>.", "section": "What context does"}
     stated = {"in": "a paper", "numbers": [number, other], "figures": [figure]}
     page = render(summary | {"published": stated})
     text = " ".join(Outline(page).text)
-    assert "47.65 ours 40.50 (−7.15)" in text
+    assert "47.65 ours 40.50 (−7.15), n 7" in text
     assert "<b>absent</b> (not evaluated here)" in text
     assert "Figure 3 there: Context helps <few>. Here: section What context does." in text
     assert "<few>" not in page
