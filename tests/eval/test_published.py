@@ -14,6 +14,7 @@ from repoformer.code.records import Blank, Prediction, RetrievedContext
 from repoformer.code.storage import read_json
 from repoformer.config import load_recipe
 from repoformer.eval import runner
+from repoformer.eval.execute.recipe import ExecuteRecipe
 from repoformer.eval.generate import _completed
 from repoformer.eval.generators import LocalGenerator
 from repoformer.eval.published import COUNTS, MEASURES, published
@@ -49,6 +50,11 @@ def test_there_is_a_recipe_for_every_table_and_figure_that_can_be_run() -> None:
     }
     figures = {f"figure{number}" for number in (3, 4, 5, 6, 7, 8, 9, 11)}
     assert {path.stem for path in PAPER} == tables | figures
+
+
+def test_table_1s_unit_tests_are_run_where_table_1_was() -> None:
+    tests = load_recipe(ExecuteRecipe, FOLDER / "table1-tests.yaml")
+    assert tests.evaluation == recipe_of("table1").out
 
 
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)
