@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .outcomes import SCOPE_ALL
-from .remarks import FEW_REPOSITORIES, best_es, better_untuned, chance_es
+from .remarks import FEW_REPOSITORIES, best_served, better_untuned, chance_es
 
 Json = Mapping[str, Any]
 
@@ -24,7 +24,8 @@ def headline(summary: Json) -> list[str]:
 
 def doubt(summary: Json, model: str) -> str:
     """Why nothing here may be called better or worse; empty where it may."""
-    chance, best, repositories = chance_es(summary), best_es(summary, model), len(summary["data"]["repositories"])
+    chance, best = chance_es(summary), best_served(summary, model)["es"]
+    repositories = len(summary["data"]["repositories"])
     reasons = [
         *([f"{model} is not above the level of chance (ES {chance:.3f})"] if best <= chance else []),
         *([f"{repositories} repositories are too few"] if repositories < FEW_REPOSITORIES else []),

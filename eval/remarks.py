@@ -9,6 +9,8 @@ from .outcomes import SCOPE_ALL
 
 FEW_BLANKS = 100
 FEW_REPOSITORIES = 10
+SERVED = ("never", "always", "greedy", "threshold")
+"""The others know the answers, were fitted to those of other test repositories, pay two completions, or are coins."""
 NEAR_ZERO_ES = 0.1
 """Taken for the level of chance where a single blank of its kind leaves nothing to measure that with."""
 
@@ -23,10 +25,10 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def best_es(summary: Mapping[str, Any], model: str) -> float:
-    """The highest edit similarity that a model reaches over all blanks without knowing the answers."""
+def best_served(summary: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    """Over all blanks, a model's row with the highest edit similarity among the policies that serve completions."""
     rows = (row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL)
-    best: float = max(row["es"] for row in rows if row["policy"] != "oracle")
+    best: Mapping[str, Any] = max((row for row in rows if row["policy"] in SERVED), key=lambda row: row["es"])
     return best
 
 
@@ -41,11 +43,11 @@ def better_untuned(summary: Mapping[str, Any]) -> Iterator[str]:
     tuned = [model["name"] for model in summary["models"] if model["fine_tuned"]]
     for base in (model["name"] for model in summary["models"] if not model["fine_tuned"]):
         for model in tuned:
-            ours, theirs = best_es(summary, model), best_es(summary, base)
-            if theirs > ours:
+            ours, theirs = best_served(summary, model), best_served(summary, base)
+            if theirs["es"] > ours["es"]:
                 yield (
-                    f"{base}, which was not fine-tuned, beats {model}, which was: at best ES {theirs:.3f} against "
-                    f"{ours:.3f}"
+                    f"{base}, which was not fine-tuned, beats {model}, which was: at best ES {theirs['es']:.3f} "
+                    f"({theirs['policy']}) against {ours['es']:.3f} ({ours['policy']})"
                 )
 
 
@@ -106,11 +108,12 @@ def _on_benchmark(data: Mapping[str, Any]) -> Iterator[str]:
 def _on(model: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     name = model["name"]
     overall = model["effect"][SCOPE_ALL]
-    if best_es(summary, name) <= chance_es(summary):
+    best = best_served(summary, name)
+    if best["es"] <= chance_es(summary):
         yield (
             f"{name}: no policy is above the level of chance, ES {chance_es(summary):.3f}, which targets of other "
-            f"blanks reach in place of the right ones (at best {best_es(summary, name):.3f}); differences between its "
-            "policies say nothing about code."
+            f"blanks reach in place of the right ones (at best {best['es']:.3f}, {best['policy']}); differences "
+            "between its policies say nothing about code."
         )
     if overall["em_without"] == overall["em_with"] == 0:
         yield f"{name}: no completion is an exact match."
