@@ -21,7 +21,8 @@ class SweepPoint:
     """One threshold for all blanks, replayed: retrieve where ``p > threshold``."""
 
     threshold: float
-    share_retrieved: float
+    share_with_context: float
+    """As in `table.Row`: who retrieves before deciding has retrieved for all."""
     em: float
     es: float
     seconds: float | None

@@ -77,7 +77,7 @@ def signals(models: Sequence[Json]) -> list[Html]:
 def _signals(model: Json) -> list[Html]:
     found: Json = model["signals"]
     accuracy = line_plot(
-        {name: [(point["share_retrieved"], point["es"]) for point in one["sweep"]] for name, one in found.items()},
+        {name: [(point["share_with_context"], point["es"]) for point in one["sweep"]] for name, one in found.items()},
         "share of blanks that take context",
         "edit similarity",
         title="Accuracy against retrieval, by signal",

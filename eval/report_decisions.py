@@ -40,7 +40,7 @@ def _curves(summary: Json, model: Json) -> list[Html]:
     marked = [row for row in rows if row["policy"] in ("greedy", "threshold", "oracle")]
     ends = [(row["share_retrieved"], row["es"]) for row in (never, always)]
     accuracy = line_plot(
-        {"any threshold": [(point["share_retrieved"], point["es"]) for point in points], "random": ends},
+        {"any threshold": [(point["share_with_context"], point["es"]) for point in points], "random": ends},
         "share of blanks that retrieve",
         "edit similarity",
         title="Accuracy against retrieval",

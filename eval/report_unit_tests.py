@@ -56,7 +56,7 @@ def _pass_rates(found: Json) -> Iterator[Html]:
                 None if policy == "never" else difference(rates["against_never"]),
                 None if policy == "always" else difference(rates["against_always"]),
                 percent(rates["pass_rate_over_repositories"]),
-                percent(rates["retrieved"]),
+                percent(rates["share_with_context"]),
             ]
             for policy, rates in model["policies"].items()
         ]

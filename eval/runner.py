@@ -89,13 +89,14 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     return summary
 
 
-def report_again(folder: Path) -> Path | None:
-    """Write the report of a finished evaluation anew, as after its unit tests were run; None where there is none."""
-    page = folder / "report.html"
-    if not page.exists():
-        return None
-    report(recipe_of(folder), read_json(folder / "summary.json")["notes"])
-    return page
+def reported(folder: Path) -> EvalRecipe | None:
+    """The recipe of an evaluation that has a report; None where there is none yet."""
+    return recipe_of(folder) if (folder / "report.html").exists() else None
+
+
+def report_again(recipe: EvalRecipe) -> dict[str, Any]:
+    """Write a report anew, as after its unit tests were run, with the notes that it has; returns the summary."""
+    return report(recipe, read_json(Path(recipe.out) / "summary.json")["notes"])
 
 
 def recipe_of(folder: Path) -> EvalRecipe:

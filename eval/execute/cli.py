@@ -8,6 +8,7 @@ from typing import Any
 
 from repoformer.errors import UserError
 
+_NO_REPORT = "note: pass rates of policies that decide come with the evaluation's report, which is not written yet"
 SUMMARY = "judge function completions by their repositories' own tests, in a sandbox"
 
 
@@ -39,25 +40,26 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import runner as evaluation
     from . import runner
 
-    summary = runner.run(recipe, workers=max(1, arguments.workers))
-    for line in _lines(summary):
-        print(line)
     folder = Path(recipe.evaluation)
+    evaluated = evaluation.reported(folder)  # one that cannot be read is found before anything runs
+    found = runner.run(recipe, workers=max(1, arguments.workers))
+    if evaluated:
+        # Who decides, and at which threshold, is the evaluation's to know.
+        found["models"] |= evaluation.report_again(evaluated)["unit_tests"]["models"]
+    for line in _lines(found):
+        print(line)
     print(f"verdicts: {folder / 'unit_tests.json'}")
-    page = evaluation.report_again(folder)
-    if page:
-        print(f"report: {page}")
+    print(f"report: {folder / 'report.html'}" if evaluated else _NO_REPORT)
     return 0
 
 
-def _lines(summary: dict[str, Any]) -> list[str]:
-    lines = [f"note: {count} functions left out: {reason}" for reason, count in summary["left_out"].items()]
-    lines.append(f"{summary['judged']} functions of {len(summary['repositories'])} repositories judged")
-    for name, model in summary["models"].items():
-        lines += [
-            f"{name}: {policy} {100 * result['pass_rate']:.2f} % pass, retrieves {100 * result['retrieved']:.0f} %"
-            for policy, result in model["policies"].items()
-        ]
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = [f"note: {count} functions left out: {reason}" for reason, count in found["left_out"].items()]
+    lines.append(f"{found['judged']} functions of {len(found['repositories'])} repositories judged")
+    for name, model in found["models"].items():
+        for policy, rates in model["policies"].items():
+            shares = f"{100 * rates['pass_rate']:.2f} % pass, {100 * rates['share_with_context']:.0f} % with context"
+            lines.append(f"{name}: {policy} {shares}")
         changes = f"harms {model['harmed']}, helps {model['helped']}, changes nothing for {model['unchanged']}"
         lines.append(f"{name}: context {changes}")
     return lines

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 from repoformer.code.records import Prediction
 from repoformer.code.storage import read_jsonl
-from repoformer.inference.policies import Always, Greedy, Never, Policy, Threshold
 from repoformer.metrics.bootstrap import paired_bootstrap
 from repoformer.metrics.means import mean_over_instances, mean_over_repositories
-from repoformer.models.settings import ModelSettings
 
 from .bodies import arms
 from .execution import Execution, body_hash
@@ -71,14 +69,9 @@ def read_unit_tests(evaluation: Path, model: str, predictions: Mapping[str, Pred
     }
 
 
-def decided(
-    scores: Sequence[UnitTests], predictions: Mapping[str, Prediction], settings: ModelSettings
-) -> dict[str, list[float]]:
-    """Of each policy that the model can follow, 1 for every blank that takes context; none where nothing is judged."""
-    policies: list[Policy] = [Never(), Always()] if scores else []
-    if scores and all(predictions[score.id].p_retrieve is not None for score in scores):
-        policies += [Greedy(), Threshold.of(settings)]
-    return {policy.name: [float(_asks(policy, predictions[score.id])) for score in scores] for policy in policies}
+def unconditional(scores: Sequence[UnitTests]) -> dict[str, list[float]]:
+    """The policies that ask no model, as `summarise` takes them; none where nothing was judged."""
+    return {"never": [0.0] * len(scores), "always": [1.0] * len(scores)} if scores else {}
 
 
 def summarise(
@@ -118,14 +111,10 @@ def _under(retrieves: Sequence[float], scores: Sequence[UnitTests], resamples: i
     return {
         "pass_rate": mean_over_instances(passed),
         "pass_rate_over_repositories": mean_over_repositories(passed, repositories),
-        "retrieved": mean_over_instances(retrieves),
+        "share_with_context": mean_over_instances(retrieves),
         "against_never": against([score.passed_without for score in scores]),
         "against_always": against([score.passed_with for score in scores]),
     }
-
-
-def _asks(policy: Policy, prediction: Prediction) -> bool:
-    return policy.retrieve(prediction.p_retrieve, prediction.greedy, prediction.blank.kind)
 
 
 def _hashes(prediction: Prediction) -> tuple[str, str]:

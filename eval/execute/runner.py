@@ -7,7 +7,8 @@ OUT/executions/REPOSITORY.jsonl       one `Execution` a line               } wri
 OUT/executions/baselines/...          which of its tests count             } run resumes where it stopped
 OUT/executions/run.json               configuration, commit, versions
 OUT/scores/MODEL.unit-tests.jsonl     one `UnitTests` a line
-OUT/unit_tests.json                   pass rates and what was left out
+OUT/unit_tests.json                   pass rates without and with context, and what was left out; those of policies that
+                                      decide stand in the evaluation's summary
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from repoformer.code.records import Prediction
 from repoformer.code.storage import write_json, write_jsonl
 from repoformer.config import config_hash, write_run_record
 from repoformer.errors import UserError
-from repoformer.models.settings import ModelSettings
 from repoformer.sandbox.probe import require_containment
 
 from ..generate import predictions_log
@@ -33,7 +33,7 @@ from ..record_log import RecordLog
 from .bodies import Bodies, Hole, bodies_of
 from .environments import prepare, tree_hash
 from .execution import Baseline, Execution, body_hash
-from .pass_rate import UnitTests, decided, summarise, unit_tests, unit_tests_path
+from .pass_rate import UnitTests, summarise, unconditional, unit_tests, unit_tests_path
 from .recipe import ExecuteRecipe, UnderTest
 from .suite import Suite
 
@@ -188,11 +188,9 @@ def _summary(
         by_id = {prediction.blank.id: prediction for prediction in made if prediction.blank.id in covered}
         scores: list[UnitTests] = [unit_tests(by_id[id], executions) for id in sorted(by_id)]
         write_jsonl(unit_tests_path(out, name), scores)
-        settings = ModelSettings.model_validate(predictions_log(out, name).facts()["settings"])
-        policies = decided(scores, by_id, settings)
-        models[name] = summarise(scores, policies, resamples=recipe.resamples, seed=recipe.seed)
+        models[name] = summarise(scores, unconditional(scores), resamples=recipe.resamples, seed=recipe.seed)
     return {
-        "schema": 1,
+        "schema": 2,
         "partial": bool(recipe.limit),
         "functions": len(bodies.holes),
         "judged": len(covered),

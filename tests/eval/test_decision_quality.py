@@ -36,15 +36,15 @@ def test_every_point_of_the_sweep_is_what_that_threshold_gives(
         asked = fmean(p > point.threshold for _, _, p in drawn)
         assert point.es == pytest.approx(fmean(es))
         assert point.em == pytest.approx(fmean(value == 1 for value in es))
-        assert point.share_retrieved == pytest.approx(asked)
+        assert point.share_with_context == pytest.approx(asked)
         assert point.seconds == pytest.approx(1 + asked * (2 + 4) + (1 - asked) * 3)
-    assert (points[0].share_retrieved, points[-1].share_retrieved) == (1, 0)
+    assert (points[0].share_with_context, points[-1].share_with_context) == (1, 0)
 
 
 def test_a_long_sweep_is_thinned_and_keeps_both_ends(blank_result: Any, outcomes_from: Make) -> None:
     points = sweep(outcomes_from([blank_result(p=number / 1000) for number in range(1000)]))
     assert len(points) <= SWEEP_POINTS
-    assert (points[0].share_retrieved, points[-1].share_retrieved) == (1, 0)
+    assert (points[0].share_with_context, points[-1].share_with_context) == (1, 0)
 
 
 def test_perfect_decisions_score_one(blank_result: Any, outcomes_from: Make) -> None:

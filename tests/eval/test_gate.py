@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,11 @@ import pytest
 from pydantic import ValidationError
 
 from repoformer.code.records import Prediction, Score
-from repoformer.code.storage import read_json, read_jsonl
+from repoformer.code.storage import read_json, read_jsonl, write_json, write_jsonl
 from repoformer.eval import runner
+from repoformer.eval.execute.bodies import arms
+from repoformer.eval.execute.execution import body_hash
+from repoformer.eval.execute.pass_rate import UnitTests, unit_tests_path
 from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.signals import signal_quality
 from repoformer.eval.table import mean_seconds
@@ -76,6 +80,23 @@ def test_who_does_not_ask_the_gate_does_not_wait_for_it(gated: EvalRecipe) -> No
     sweep = {name: found["sweep"] for name, found in signal_quality(plain.outcomes, plain.signals).items()}
     assert sweep["P(<cc>)"][0]["seconds"] == pytest.approx(always + waited)
     assert sweep["trial-retrieval"][0]["seconds"] == pytest.approx(always)
+
+
+def test_the_gate_decides_for_unit_tests_too(gated: EvalRecipe, tmp_path: Path) -> None:
+    shutil.copytree(gated.out, tmp_path / "out")
+    recipe = gated.model_copy(update={"out": str(tmp_path / "out")})
+    own, gate = (records(recipe, "predictions", model, Prediction) for model in ("plain", "deciding"))
+    functions = [one for one in own.values() if one.blank.kind == "function"]
+    verdicts = [
+        UnitTests(one.blank.id, one.blank.repository, 0.0, 1.0, "failed", "passed", *map(body_hash, arms(one)))
+        for one in functions
+    ]
+    write_jsonl(unit_tests_path(Path(recipe.out), "plain"), verdicts)
+    found = {"partial": False, "judged": len(verdicts), "left_out": {}, "repositories": {}, "models": {}}
+    write_json(Path(recipe.out) / "unit_tests.json", found)
+    asked = fmean(bool(gate[one.blank.id].greedy) for one in functions)
+    rates = runner.report(recipe)["unit_tests"]["models"]["plain"]["policies"]["greedy"]
+    assert (rates["pass_rate"], rates["share_with_context"]) == (pytest.approx(asked), pytest.approx(asked))
 
 
 def test_thresholds_are_the_gates(gated: EvalRecipe) -> None:

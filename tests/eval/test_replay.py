@@ -38,7 +38,7 @@ def test_scores_at_every_threshold_are_those_of_a_fresh_run_at_it(
     stored = read_jsonl(Prediction, Path(recipe.out) / "predictions" / "deciding.jsonl")
     (model,) = read_json(Path(recipe.out) / "summary.json")["models"]
     sweep = model["decisions"]["all"]["sweep"]
-    assert len({point["share_retrieved"] for point in sweep}) > 5
+    assert len({point["share_with_context"] for point in sweep}) > 5
 
     completer = SelectiveCompleter.load(model_folders["selective"])
     source = Stored(stored)
@@ -46,6 +46,6 @@ def test_scores_at_every_threshold_are_those_of_a_fresh_run_at_it(
         if not 0 <= point["threshold"] <= 1:
             continue
         fresh = [(one.blank, completer.complete(one.blank, source, Threshold(point["threshold"]))) for one in stored]
-        assert fmean(completion.decision for _, completion in fresh) == point["share_retrieved"]
+        assert fmean(completion.decision for _, completion in fresh) == point["share_with_context"]
         similarities = [edit_similarity(postprocess(blank, done.text), blank.target) for blank, done in fresh]
         assert fmean(similarities) == pytest.approx(point["es"], abs=1e-12)

@@ -24,7 +24,7 @@ from repoformer.eval.recipe import EvalRecipe
 from repoformer.eval.remarks import SERVED, remarks
 from repoformer.eval.report import render
 from repoformer.eval.report_tables import distinct
-from repoformer.eval.runner import evaluated, report_again
+from repoformer.eval.runner import evaluated, report_again, reported
 
 HOSTILE = "</script></code><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202e{{7*7}}"
 
@@ -268,13 +268,15 @@ def test_a_report_is_written_again_with_what_was_executed_since(finished: EvalRe
     ]
     write_jsonl(unit_tests_path(folder, "plain"), verdicts)
     write_json(folder / "unit_tests.json", EXECUTED | {"models": {}, "judged": 3})
-    page = report_again(folder)
-    summary = read_json(folder / "summary.json")
+    summary = report_again(finished)
+    assert summary == read_json(folder / "summary.json")
     assert summary["unit_tests"]["models"].keys() == {"plain"}
     assert summary["unit_tests"]["models"]["plain"]["policies"]["always"]["pass_rate"] == 1.0
-    assert "Unit tests" in page.read_text()
-    assert '"timeout","passed"' in page.read_text()
-    assert report_again(tmp_path) is None
+    page = (folder / "report.html").read_text()
+    assert "Unit tests" in page
+    assert '"timeout","passed"' in page
+    assert reported(folder) == finished
+    assert reported(tmp_path) is None
 
 
 def test_what_was_not_executed_has_no_section(summary: dict[str, Any]) -> None:
