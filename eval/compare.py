@@ -17,14 +17,12 @@ import numpy as np
 
 from repoformer.code.records import Blank
 from repoformer.code.storage import read_json, write_json
-from repoformer.config import parse_recipe
 from repoformer.errors import UserError
 from repoformer.report.markdown import write_page
 
 from .outcomes import Floats, Mask, expected
-from .recipe import EvalRecipe
 from .retrieve import Retrieved
-from .runner import evaluated
+from .runner import evaluated, recipe_of
 from .summary import Evaluated
 from .table import Arm, Bootstrap, arm_of
 
@@ -46,11 +44,8 @@ class Run:
     @classmethod
     def read(cls, folder: Path) -> Run:
         """From its folder, wherever that lies now."""
-        record = read_json(folder / "run.json")
-        where = f"{folder / 'run.json'}: config"
-        recipe = parse_recipe(EvalRecipe, record["config"], where).model_copy(update={"out": str(folder)})
-        asked, models = evaluated(recipe)
-        return cls(folder, record, asked, {model.name: model for model in models})
+        asked, models = evaluated(recipe_of(folder))
+        return cls(folder, read_json(folder / "run.json"), asked, {model.name: model for model in models})
 
     @property
     def blanks(self) -> dict[str, Blank]:

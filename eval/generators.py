@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from repoformer.code.records import Prediction
+from repoformer.errors import UserError
 from repoformer.inference.arms import ArmRequest, Arms, Length, TimedArms, complete_arms, time_arms
 from repoformer.models.fingerprint import model_hash
 from repoformer.models.loading import LoadedModel, dtype_on, load_model, model_folder
@@ -50,6 +51,9 @@ class LocalGenerator:
         self._length = length
         self._folder = model_folder(entry.path, download=recipe.download)
         self._loaded: LoadedModel | None = None
+        settings = load_settings(self._folder)
+        if settings:
+            self._require_decisions(settings)
 
     @property
     def loaded(self) -> LoadedModel:
@@ -74,6 +78,7 @@ class LocalGenerator:
         """Into memory."""
         recipe = self._recipe
         self._loaded = load_model(self._entry.path, device=recipe.device, download=recipe.download)
+        self._require_decisions(self._loaded.settings)
 
     def facts(self) -> dict[str, Any]:
         """Settings, budgets and decoding."""
@@ -86,6 +91,11 @@ class LocalGenerator:
             "batch": self._recipe.batch,
             "device": self._recipe.device,
         }
+
+    def _require_decisions(self, settings: ModelSettings) -> None:
+        """Thresholds of a model that never compares anything with them are a mistake."""
+        if self._entry.thresholds and settings.style == "base":
+            raise UserError(f"models: {self._entry.name} takes no decisions ({self._folder}); leave its thresholds out")
 
     def _told(self, settings: ModelSettings) -> dict[str, Any]:
         """The model's settings, with the thresholds that the recipe puts in place of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -39,6 +39,14 @@ class EvaluatedModel(Section):
     def _is_somewhere(self) -> EvaluatedModel:
         if bool(self.path) == bool(self.endpoint):
             raise ValueError(f"{self.name}: name either path or endpoint")
+        return self
+
+    @model_validator(mode="after")
+    def _thresholds_are_of_who_decides(self) -> EvaluatedModel:
+        if self.thresholds and self.gate is not None:
+            raise ValueError(f"{self.name}: its gate {self.gate!r} decides; give that model the thresholds")
+        if self.thresholds and self.endpoint is not None:
+            raise ValueError(f"{self.name}: an endpoint takes no decision; leave thresholds out")
         return self
 
 
@@ -110,6 +118,12 @@ class EvalRecipe(Section):
     published_in: str = ""
     """Where they stand, in words."""
     figures: tuple[PublishedFigure, ...] = ()
+
+    @field_validator("published", mode="before")
+    @classmethod
+    def _an_empty_list_is_none(cls, published: Any) -> Any:
+        # As earlier versions recorded it in run.json; their evaluations can still be scored, compared and reported.
+        return {} if published == [] else published
 
     @field_validator("models")
     @classmethod

@@ -27,10 +27,11 @@ _HOW_TO_READ = (
 def unit_tests(summary: Json) -> list[Html]:
     """What `eval execute` found; its command where it was not run on these completions."""
     found = summary["unit_tests"]
-    return [*_cautions(found), *_pass_rates(found), *_verdicts(found), *_judged(found)]
+    return [*_cautions(summary), *_pass_rates(found), *_verdicts(found), *_judged(found)]
 
 
-def _cautions(found: Json) -> Iterator[Html]:
+def _cautions(summary: Json) -> Iterator[Html]:
+    found = summary["unit_tests"]
     if found["partial"]:
         yield note("Partial: only some of the functions were run (limit).")
     for name, model in found["models"].items():
@@ -40,8 +41,8 @@ def _cautions(found: Json) -> Iterator[Html]:
                 f"{name}: {missing} of {found['judged']} judged functions are not evaluated here, or were completed "
                 "anew since; let `repoformer eval execute` judge them."
             )
-    if not found["models"]:
-        yield note("No verdict is about the completions shown here; let `repoformer eval execute` judge them.")
+    for name in (model["name"] for model in summary["models"] if model["name"] not in found["models"]):
+        yield note(f"{name}: no verdict is about its completions shown here; let `repoformer eval execute` judge them.")
 
 
 def _pass_rates(found: Json) -> Iterator[Html]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+
+from tqdm import tqdm
 
 from repoformer.code.records import Prediction
 from repoformer.code.storage import read_jsonl
@@ -60,13 +63,26 @@ def unit_tests_path(evaluation: Path, model: str) -> Path:
 def read_unit_tests(evaluation: Path, model: str, predictions: Mapping[str, Prediction]) -> dict[str, UnitTests]:
     """The verdicts on these predictions, by the id of their blank; none where nothing was executed."""
     path = unit_tests_path(evaluation, model)
-    if not path.exists():
+    if not path.exists() or _of_earlier_schema(path):
         return {}
     return {
         verdict.id: verdict
         for verdict in read_jsonl(UnitTests, path)
         if verdict.id in predictions and verdict.judges(predictions[verdict.id])
     }
+
+
+def _of_earlier_schema(path: Path) -> bool:
+    """Whether verdicts do not say which bodies they judge, as those of the first schema; that is said."""
+    with open(path, encoding="utf-8") as lines:
+        earlier = '"schema": 1,' in next(lines, "")[:20]
+    if earlier:
+        tqdm.write(
+            f"{path}: verdicts of schema 1 do not name the bodies that they judge, so they count as absent; "
+            "let `repoformer eval execute` judge again",
+            file=sys.stderr,
+        )
+    return earlier
 
 
 def unconditional(scores: Sequence[UnitTests]) -> dict[str, list[float]]:

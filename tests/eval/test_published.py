@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from repoformer.benchmarks.benchmark import benchmark
 from repoformer.code.records import Blank, Prediction, RetrievedContext
 from repoformer.code.storage import read_json
 from repoformer.config import load_recipe
-from repoformer.eval import runner
+from repoformer.errors import UserError
+from repoformer.eval import generators, runner
 from repoformer.eval.execute.recipe import ExecuteRecipe
 from repoformer.eval.generate import _completed
 from repoformer.eval.generators import LocalGenerator
@@ -186,6 +188,19 @@ def test_a_recipes_thresholds_stand_in_for_the_models_own(recipe_with: Callable[
     settings = LocalGenerator(recipe, entry, MODELS_OWN).facts_of_today()["settings"]
     assert settings["thresholds"] == {"chunk": 0.001, "function": 0.15}
     assert settings["thresholds_from"] == "the recipe"
+
+
+def test_thresholds_of_a_model_that_takes_no_decisions_are_refused(
+    recipe_with: Callable[..., EvalRecipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_with()
+    entry = recipe.models[0].model_copy(update={"thresholds": {"function": 0.15}})
+    with pytest.raises(UserError, match=r"models: plain takes no decisions \(.*\); leave its thresholds out"):
+        LocalGenerator(recipe, entry, MODELS_OWN)
+    foreign = LocalGenerator(recipe, entry.model_copy(update={"path": str(tmp_path)}), MODELS_OWN)
+    monkeypatch.setattr(generators, "load_model", lambda path, **_: SimpleNamespace(settings=ModelSettings()))
+    with pytest.raises(UserError, match="plain takes no decisions"):
+        foreign.load()
 
 
 @pytest.mark.skipif(not GENUINE.is_dir(), reason=f"no genuine benchmark records beside this checkout ({GENUINE})")

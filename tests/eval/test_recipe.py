@@ -31,6 +31,20 @@ def test_a_control_that_is_not_evaluated_is_refused() -> None:
     assert "control: names none of models" in problem(control="fim-only")
 
 
+def test_thresholds_of_who_does_not_decide_are_refused() -> None:
+    gated = MODELS[0] | {"gate": "mine", "thresholds": {"line": 0.2}}
+    assert "base: its gate 'mine' decides; give that model the thresholds" in problem(models=[gated, MODELS[1]])
+    served = {"url": "http://localhost/v1", "model": "m", "dialect": "starcoder", "tokenizer": "t"}
+    entry = {"name": "served", "endpoint": served, "thresholds": {"line": 0.2}}
+    assert "served: an endpoint takes no decision; leave thresholds out" in problem(models=[entry])
+
+
+def test_an_empty_list_of_published_numbers_is_read_as_earlier_versions_wrote_it() -> None:
+    values = {"data": "d", "out": "o", "models": MODELS, "published": []}
+    assert parse_recipe(EvalRecipe, values, "run.json").published == {}
+    assert problem(published=[{"model": "m"}]).startswith("r.yaml: published: ")
+
+
 def test_no_models_are_refused() -> None:
     assert problem(models=[]).startswith("r.yaml: models: ")
 

@@ -258,6 +258,12 @@ def test_unit_tests_stand_on_the_page(summary: dict[str, Any]) -> None:
     assert "plain: 1 of 4 judged functions are not evaluated here, or were completed anew since" in page
 
 
+def test_a_model_without_verdicts_is_named(summary: dict[str, Any]) -> None:
+    page = " ".join(Outline(render(summary | {"unit_tests": EXECUTED})).text)
+    assert "deciding: no verdict is about its completions shown here" in page
+    assert "plain: no verdict" not in page
+
+
 def test_a_report_is_written_again_with_what_was_executed_since(finished: EvalRecipe, tmp_path: Path) -> None:
     folder = Path(finished.out)
     functions = [one for one in predictions_log(folder, "plain").read() if one.blank.kind == "function"]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from repoformer.code.records import Blank
-from repoformer.code.storage import read_jsonl
+from repoformer.code.storage import read_jsonl, write_jsonl
 from repoformer.errors import UserError
 from repoformer.eval.execute import runner
 from repoformer.eval.execute.execution import Execution
-from repoformer.eval.execute.pass_rate import UnitTests, read_unit_tests, summarise
+from repoformer.eval.execute.pass_rate import UnitTests, read_unit_tests, summarise, unit_tests_path
 from repoformer.eval.execute.recipe import ExecuteRecipe
 from repoformer.eval.generate import predictions_log
 
@@ -50,6 +50,16 @@ def test_verdicts_are_those_of_the_bodies_that_the_predictions_hold(evaluation: 
     predictions = {one.blank.id: one for one in predictions_log(folder, "model").read()}
     assert read_unit_tests(folder, "model", predictions).keys() == {halve.id}
     assert read_unit_tests(folder, "other", predictions) == {}
+
+
+def test_verdicts_that_do_not_name_their_bodies_are_none_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = unit_tests_path(tmp_path, "model")
+    write_jsonl(path, [UnitTests("a", "r", 0.0, 1.0, "failed", "passed", "", "")])
+    path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
+    assert read_unit_tests(tmp_path, "model", {}) == {}
+    assert f"{path}: verdicts of schema 1 do not name the bodies" in capsys.readouterr().err
 
 
 def test_a_policy_that_decides_by_a_coin_passes_as_often_as_it_is_expected_to() -> None:
