@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
-from repoformer.code.storage import append_jsonl, read_json, read_jsonl, write_json, write_jsonl
+from repoformer.code.storage import append_jsonl, read_json, read_jsonl, stream_jsonl, write_json, write_jsonl
 from repoformer.config import config_hash
 from repoformer.errors import UserError
 
@@ -76,6 +76,10 @@ class RecordLog(Generic[T]):
     def read(self) -> list[T]:
         """All records; for the steps that follow."""
         return read_jsonl(self.cls, self.path)
+
+    def stream(self) -> Iterator[T]:
+        """The same one by one."""
+        return stream_jsonl(self.cls, self.path)
 
     def facts(self) -> dict[str, Any]:
         """What was kept beside the records."""

@@ -23,9 +23,9 @@ Json = Mapping[str, Any]
 
 
 def render(summary: Json, examples: Iterable[Json] = ()) -> str:
-    """The page. Every figure on it stands in ``summary``, which may come from ``summary.json``.
+    """The page. Every figure on it but those of the instances stands in ``summary``, which may be ``summary.json``.
 
-    ``examples``: the instances to look at, of ``examples.py``.
+    ``examples``: the instances to look at, of ``examples.py``; theirs stand in the predictions and scores.
     """
     sentences = headline(summary)
     page = Page("When to retrieve: evaluation", lead=" ".join(sentences[:LEAD]))

@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from repoformer.code.records import Prediction
 from repoformer.code.storage import read_json, write_json
 from repoformer.config import parse_recipe, write_run_record
@@ -30,7 +32,7 @@ from .generate import generate as generate_predictions
 from .generate import generator_of, group_size, merge_predictions, predictions_log
 from .recipe import EvalRecipe
 from .report import render
-from .retrieve import Retrieved, merge_contexts, retrieve, retrieved
+from .retrieve import Prepared, Retrieved, merge_contexts, retrieve, retrieved
 from .score import read_scores, score_all, scores_path
 from .shards import WHOLE, Shard, finished_shards
 from .sources import Source
@@ -85,7 +87,8 @@ def report(recipe: EvalRecipe, notes: Sequence[str] = ()) -> dict[str, Any]:
     executed = read_json(out / "unit_tests.json") if (out / "unit_tests.json").exists() else None
     summary = summarise(recipe, read_json(out / "run.json"), asked, models, notes, executed)
     write_json(out / "summary.json", summary)
-    write_page(out / "report.html", render(summary, examples(asked, models, recipe.seed)))
+    shown = tqdm(examples(asked, models, recipe.seed), desc="instances", unit="completion")
+    write_page(out / "report.html", render(summary, shown))
     return summary
 
 
@@ -164,12 +167,20 @@ def _completed(recipe: EvalRecipe) -> tuple[Retrieved, dict[str, dict[str, Predi
 
 
 def _predictions(out: Path, name: str, asked: Retrieved) -> dict[str, Prediction]:
-    wanted = {one.blank.id for one in asked.prepared}
+    wanted = {one.blank.id: one for one in asked.prepared}
     log = predictions_log(out, name)
-    predictions = {one.blank.id: one for one in log.read() if one.blank.id in wanted}
+    read = tqdm(log.stream(), total=len(wanted), desc=f"read {name}", unit="blank")
+    predictions = {one.blank.id: _sharing(one, wanted[one.blank.id]) for one in read if one.blank.id in wanted}
     if len(predictions) < len(wanted):
         raise UserError(
             f"{log.path}: {len(wanted) - len(predictions)} of {len(wanted)} blanks have no prediction; "
             "let `repoformer eval run`, or the shard's `eval generate`, finish first"
         )
     return predictions
+
+
+def _sharing(prediction: Prediction, asked: Prepared) -> Prediction:
+    """The same with the blank and the context that are in memory once for all models, where these are those."""
+    blank = asked.blank if prediction.blank == asked.blank else prediction.blank
+    context = asked.context if prediction.context == asked.context else prediction.context
+    return replace(prediction, blank=blank, context=context)

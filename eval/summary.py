@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from repoformer.code.records import Prediction, Score
 from repoformer.context.next_chunk_settings import NextChunkSettings
@@ -42,7 +43,7 @@ from .recipe import EvalRecipe
 from .remarks import remarks
 from .retrieve import Prepared, Retrieved
 from .signals import signal_quality
-from .table import Arm, Bootstrap, Comparison, arm_of, differences, rows
+from .table import Arm, Bootstrap, Comparison, Row, arm_of, differences, rows
 
 SCHEMA = 4
 
@@ -121,16 +122,23 @@ def summarise(
         "notes": list(notes),
         "control": recipe.control,
         "data": _data(recipe, asked),
-        "models": [_model(model, by_id, recipe.retrieve) for model in evaluated],
-        "rows": [
-            asdict(row) for model in evaluated for row in rows(model.name, model.outcomes, model.policies, bootstrap)
-        ],
+        "models": [_model(model, by_id, recipe.retrieve) for model in tqdm(evaluated, desc="analyse", unit="model")],
+        "rows": [asdict(row) for row in _rows(evaluated, bootstrap)],
         "metrics": [row for model in evaluated for row in _metric_rows(model, asked.source.metrics)],
         "unit_tests": _unit_tests(evaluated, executed, bootstrap) if executed else None,
         "comparisons": [asdict(comparison) for comparison in _comparisons(evaluated, bootstrap)],
     }
     summary["published"] = published(recipe, summary)
     return summary | {"remarks": remarks(summary)}
+
+
+def _rows(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> Iterator[Row]:
+    total = sum(len(model.policies) * len(model.outcomes.scopes) for model in evaluated)
+    with tqdm(total=total, desc="bootstrap", unit="row") as bar:
+        for model in evaluated:
+            for row in rows(model.name, model.outcomes, model.policies, bootstrap):
+                bar.update()
+                yield row
 
 
 def _unit_tests(evaluated: Sequence[Evaluated], executed: Mapping[str, Any], bootstrap: Bootstrap) -> dict[str, Any]:
@@ -254,6 +262,15 @@ def _metric_rows(model: Evaluated, names: Sequence[str]) -> Iterator[dict[str, A
 
 def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[Comparison]:
     """The deciding models at their own thresholds: against other selectors, and all other models, never and always."""
+    pairs = [
+        (one, other, policy, scope)
+        for one in evaluated
+        if one.outcomes.decides
+        for other in evaluated
+        for policy in (_SELECTORS if other is one else ("never", "always"))
+        if policy in other.policies
+        for scope in one.outcomes.scopes
+    ]
     return [
         Comparison(
             one.name,
@@ -263,10 +280,5 @@ def _comparisons(evaluated: Sequence[Evaluated], bootstrap: Bootstrap) -> list[C
             scope,
             differences(one.arm("threshold", scope), other.arm(policy, scope), bootstrap),
         )
-        for one in evaluated
-        if one.outcomes.decides
-        for other in evaluated
-        for policy in (_SELECTORS if other is one else ("never", "always"))
-        if policy in other.policies
-        for scope in one.outcomes.scopes
+        for one, other, policy, scope in tqdm(pairs, desc="compare", unit="pair", disable=not pairs)
     ]

@@ -10,6 +10,7 @@ left context ends in a newline (or is empty), its target has no newline at its e
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -245,6 +246,10 @@ def from_row(cls: type[T], row: Mapping[str, Any], where: str = "record") -> T:
         raise UserError(f"{where}: not a {cls.__name__} ({error}); make the file again") from error
 
 
+_hints = functools.cache(typing.get_type_hints)
+"""Of a record type, by field."""
+
+
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
@@ -255,7 +260,7 @@ def _plain(value: Any) -> Any:
 
 def _build(hint: Any, value: Any) -> Any:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        hints = typing.get_type_hints(hint)
+        hints = _hints(hint)
         return hint(**{field.name: _build(hints[field.name], value[field.name]) for field in dataclasses.fields(hint)})
     origin = get_origin(hint)
     if origin is tuple:

@@ -172,21 +172,26 @@ def append_jsonl(path: Path, record: Any) -> None:
 
 def read_jsonl(cls: type[T], path: Path, *, last_may_break: bool = False) -> list[T]:
     """All records of a JSON Lines file; ``last_may_break`` drops a last line that a killed run left unfinished."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the step that writes it first") from None
-    records = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            records.append(from_row(cls, json.loads(line), f"{path}:{number}"))
-        except json.JSONDecodeError as error:
-            if last_may_break and number == len(lines):
-                break
-            raise UserError(f"{path}:{number}: not a JSON record ({error.msg}); delete the line or the file") from None
-    return records
+    return list(stream_jsonl(cls, path, last_may_break=last_may_break))
+
+
+def stream_jsonl(cls: type[T], path: Path, *, last_may_break: bool = False) -> Iterator[T]:
+    """The same one by one, for a file that need not be in memory as a whole."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file; run the step that writes it first")
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                if last_may_break and not line.endswith("\n"):
+                    return
+                raise UserError(
+                    f"{path}:{number}: not a JSON record ({error.msg}); delete the line or the file"
+                ) from None
+            yield from_row(cls, row, f"{path}:{number}")
 
 
 def _json_line(record: Any) -> str:

@@ -25,7 +25,7 @@ from repoformer.code.records import (
     from_row,
     to_row,
 )
-from repoformer.code.storage import append_jsonl, read_jsonl, read_parquet, write_parquet, written_aside
+from repoformer.code.storage import append_jsonl, read_jsonl, read_parquet, stream_jsonl, write_parquet, written_aside
 from repoformer.errors import UserError
 
 # Everything that UTF-8 can hold: control characters, separators and quotes included, lone surrogates not.
@@ -134,3 +134,15 @@ def test_every_record_has_a_schema_version() -> None:
     classes = [value for value in vars(records).values() if isinstance(value, type) and hasattr(value, "__slots__")]
     assert classes
     assert all(isinstance(record.schema, int) for record in classes if record.__module__ == records.__name__)
+
+
+def test_records_of_a_stream_come_before_the_rest_of_the_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    append_jsonl(path, example())
+    path.write_text(path.read_text() + "broken\n")
+    records = stream_jsonl(Example, path)
+    assert next(records) == example()
+    with pytest.raises(UserError, match=r"x\.jsonl:2"):
+        next(records)
+    with pytest.raises(UserError, match="no such file"):
+        next(stream_jsonl(Example, tmp_path / "y.jsonl"))

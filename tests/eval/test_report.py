@@ -285,6 +285,23 @@ def test_a_report_is_written_again_with_what_was_executed_since(finished: EvalRe
     assert reported(tmp_path) is None
 
 
+def test_a_report_says_how_far_it_is(finished: EvalRecipe, capsys: pytest.CaptureFixture[str]) -> None:
+    report_again(finished)
+    said = capsys.readouterr().err
+    for step in ("read plain: 100%", "read deciding: 100%", "analyse: 100%", "bootstrap: 100%", "compare: 100%"):
+        assert step in said
+    assert re.search(r"instances: 24completion", said)
+
+
+def test_blanks_and_contexts_are_in_memory_once_for_all_models(finished_run: EvalRecipe) -> None:
+    asked, models = evaluated(finished_run)
+    for model in models:
+        for one in asked.prepared:
+            prediction = model.predictions[one.blank.id]
+            assert prediction.blank is one.blank
+            assert prediction.context is one.context
+
+
 def test_what_was_not_executed_has_no_section(summary: dict[str, Any]) -> None:
     assert summary["unit_tests"] is None
     assert "Unit tests" not in render(summary)
