@@ -12,15 +12,14 @@ from repoformer.seeding import stable_hash
 SELECTION_TOKENS = (RETRIEVE, END_OF_FILE_CONTEXT)
 
 _NOISE = 0.1
-"""Spread of a new row around the one that it starts from, as a share of the spread of all."""
+"""Spread of a new row around the mean of the old ones, as a share of theirs."""
 
 
-def add_selection_tokens(model: Any, tokenizer: Any, middle: str, seed: int = 0) -> list[int]:
+def add_selection_tokens(model: Any, tokenizer: Any, seed: int = 0) -> list[int]:
     """Add the tokens to ``tokenizer`` and a row for each to ``model``, in place; returns the ids that are new.
 
-    New rows start at the row of ``middle``, the dialect's token that starts the completion, plus a tenth of the spread
-    of all rows. It is what ``<cc>`` is decided against: so the decision starts undecided, where rows at the mean of all
-    start many nats away and the first steps go into nothing but that; the noise tells the two apart.
+    New rows are the old rows' mean plus a tenth of their spread: at the mean, a new token is about as likely as the
+    average one whatever the context, so fine-tuning does not start by unlearning it, and the noise tells the two apart.
     Does nothing to a model that has them, so fine-tuning can go on from a fine-tuned model.
     """
     vocabulary = tokenizer.get_vocab()
@@ -33,12 +32,12 @@ def add_selection_tokens(model: Any, tokenizer: Any, middle: str, seed: int = 0)
     if max(ids) >= rows:
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     if new:
-        _initialise(model, new, tokenizer.convert_tokens_to_ids(middle), seed)
+        _initialise(model, new, seed)
     return new
 
 
 @torch.no_grad()
-def _initialise(model: Any, new: list[int], start: int, seed: int) -> None:
+def _initialise(model: Any, new: list[int], seed: int) -> None:
     """Set the rows ``new`` of input and output embeddings after the rows before them, which are real tokens'."""
     matrices = [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
     if matrices[0] is matrices[1]:
@@ -48,4 +47,4 @@ def _initialise(model: Any, new: list[int], start: int, seed: int) -> None:
         noise = torch.Generator().manual_seed(stable_hash(seed, "selection tokens", number) % 2**63)
         for token in new:
             drawn = torch.randn(matrix.shape[1], generator=noise).to(matrix.device)
-            matrix[token] = (old[start] + _NOISE * old.std(0) * drawn).to(matrix.dtype)
+            matrix[token] = (old.mean(0) + _NOISE * old.std(0) * drawn).to(matrix.dtype)

@@ -11,7 +11,6 @@ from torch import nn
 from repoformer.models.loading import LoadedModel, load_model
 from repoformer.models.selection_tokens import SELECTION_TOKENS, add_selection_tokens
 from repoformer.prompt.builder import PromptBuilder
-from repoformer.prompt.dialects import dialect_named
 from repoformer.seeding import stable_hash
 from repoformer.training.lora import add_adapters
 from repoformer.training.losses import LossModel, check_model
@@ -52,8 +51,7 @@ def start_from(recipe: TrainRecipe) -> Start:
     objective = OBJECTIVES[recipe.objective]
     loaded = load_model(recipe.model)
     if objective.decides:
-        middle = dialect_named(loaded.settings.dialect).middle
-        add_selection_tokens(loaded.model, loaded.tokenizer, middle, recipe.seed)
+        add_selection_tokens(loaded.model, loaded.tokenizer, recipe.seed)
     check_model(loaded.model)
     set_dropout(loaded.model, recipe.dropout)
     if recipe.activation_checkpointing:

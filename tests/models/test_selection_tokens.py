@@ -11,8 +11,6 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from repoformer.models.selection_tokens import SELECTION_TOKENS, add_selection_tokens
 
-MIDDLE = "<fim_middle>"
-
 
 @pytest.fixture
 def base(tiny_model: Any, base_tokenizer: Any) -> tuple[Any, Any]:
@@ -24,7 +22,7 @@ def base(tiny_model: Any, base_tokenizer: Any) -> tuple[Any, Any]:
 def test_both_tokens_get_an_id_and_a_row(base: tuple[Any, Any]) -> None:
     model, tokenizer = base
     before = len(tokenizer)
-    assert add_selection_tokens(model, tokenizer, MIDDLE) == [before, before + 1]
+    assert add_selection_tokens(model, tokenizer) == [before, before + 1]
     assert tokenizer.convert_tokens_to_ids(list(SELECTION_TOKENS)) == [before, before + 1]
     assert model.get_input_embeddings().weight.shape[0] == model.config.vocab_size == before + 2
 
@@ -32,42 +30,29 @@ def test_both_tokens_get_an_id_and_a_row(base: tuple[Any, Any]) -> None:
 def test_old_rows_stay_and_the_head_stays_tied(base: tuple[Any, Any]) -> None:
     model, tokenizer = base
     old = model.get_input_embeddings().weight.detach().clone()
-    add_selection_tokens(model, tokenizer, MIDDLE)
+    add_selection_tokens(model, tokenizer)
     new = model.get_input_embeddings().weight
     assert torch.equal(new[: len(old)], old)
     assert model.get_output_embeddings().weight is new
 
 
-def test_new_rows_lie_near_the_one_that_starts_the_middle_and_differ(base: tuple[Any, Any]) -> None:
+def test_new_rows_lie_near_the_mean_and_differ(base: tuple[Any, Any]) -> None:
     model, tokenizer = base
-    (cc, eof) = add_selection_tokens(model, tokenizer, MIDDLE)
+    (cc, eof) = add_selection_tokens(model, tokenizer)
     weight = model.get_input_embeddings().weight.detach()
-    old, middle = weight[:cc], weight[tokenizer.convert_tokens_to_ids(MIDDLE)]
+    old = weight[:cc]
     typical = (old - old.mean(0)).norm(dim=1).mean()
-    assert (weight[cc] - middle).norm() < 0.2 * typical
+    assert (weight[cc] - old.mean(0)).norm() < 0.2 * typical
     assert (weight[cc] - weight[eof]).norm() > 0
-
-
-def test_the_decision_starts_undecided(base: tuple[Any, Any]) -> None:
-    """<cc> and the middle token are about equally likely, whatever was read."""
-    model, tokenizer = base
-    (cc, eof) = add_selection_tokens(model, tokenizer, MIDDLE)
-    middle = tokenizer.convert_tokens_to_ids(MIDDLE)
-    read = torch.randint(20, cc, (8, 12), generator=torch.Generator().manual_seed(0))
-    read[:, -1] = eof
-    with torch.no_grad():
-        logits = model.eval()(read).logits[:, -1]
-    apart = (logits[:, cc] - logits[:, middle]).abs().mean()
-    assert apart < 0.5 * logits.std(1).mean()
 
 
 def test_same_seed_same_rows(base: tuple[Any, Any]) -> None:
     model, tokenizer = base
     again, other = copy.deepcopy(model), copy.deepcopy(model)
-    add_selection_tokens(model, copy.deepcopy(tokenizer), MIDDLE, seed=1)
+    add_selection_tokens(model, copy.deepcopy(tokenizer), seed=1)
     torch.manual_seed(99)
-    add_selection_tokens(again, copy.deepcopy(tokenizer), MIDDLE, seed=1)
-    add_selection_tokens(other, copy.deepcopy(tokenizer), MIDDLE, seed=2)
+    add_selection_tokens(again, copy.deepcopy(tokenizer), seed=1)
+    add_selection_tokens(other, copy.deepcopy(tokenizer), seed=2)
     weights = [one.get_input_embeddings().weight for one in (model, again, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
@@ -75,9 +60,9 @@ def test_same_seed_same_rows(base: tuple[Any, Any]) -> None:
 
 def test_a_second_time_changes_nothing(base: tuple[Any, Any]) -> None:
     model, tokenizer = base
-    add_selection_tokens(model, tokenizer, MIDDLE)
+    add_selection_tokens(model, tokenizer)
     before = model.get_input_embeddings().weight.detach().clone()
-    assert add_selection_tokens(model, tokenizer, MIDDLE) == []
+    assert add_selection_tokens(model, tokenizer) == []
     assert torch.equal(model.get_input_embeddings().weight, before)
 
 
@@ -95,7 +80,7 @@ def test_rows_that_a_model_has_to_spare_are_used(base_tokenizer: Any) -> None:
     )
     head = model.get_output_embeddings().weight
     before = head.detach().clone()
-    (cc, eof) = add_selection_tokens(model, tokenizer, MIDDLE)
+    (cc, eof) = add_selection_tokens(model, tokenizer)
     assert model.get_input_embeddings().weight.shape[0] == len(base_tokenizer) + 16
     changed = (head != before).any(1).nonzero().flatten().tolist()
     assert changed == [cc, eof], "an untied head gets rows of its own"
