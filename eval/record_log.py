@@ -49,6 +49,7 @@ class RecordLog(Generic[T]):
                 self._drop_broken_end()
                 records = read_jsonl(self.cls, self.path)
         self._write_meta(made_with, {} if changed else earlier["facts"])
+        self.path.touch()  # of a shard without any blanks too, that is all there will be
         return records
 
     def note(self, facts: dict[str, Any]) -> None:

@@ -62,6 +62,15 @@ def test_an_unfinished_shard_is_not_merged_and_can_go_on(recipe_with: Callable[.
     runner.score(recipe)
 
 
+def test_a_shard_without_blanks_is_finished_too(recipe_with: Callable[..., EvalRecipe]) -> None:
+    """More processes than batches: the rest have nothing to do, which is no reason to stop."""
+    recipe = recipe_with(limit=2, latency_blanks=0)
+    for number in range(3):
+        runner.generate(recipe, Shard(number, 3))
+    runner.score(recipe)
+    assert len(read_jsonl(Prediction, Path(recipe.out) / "predictions" / "plain.jsonl")) == 2
+
+
 def test_a_launcher_tells_each_process_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Shard.of_launcher() == Shard(0, 1)
     monkeypatch.setenv("RANK", "2")
