@@ -25,9 +25,9 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def best_served(summary: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    """Over all blanks, a model's row with the highest edit similarity among the policies that serve completions."""
-    rows = (row for row in summary["rows"] if row["model"] == model and row["scope"] == SCOPE_ALL)
+def best_served(summary: Mapping[str, Any], model: str, scope: str = SCOPE_ALL) -> Mapping[str, Any]:
+    """A model's row with the highest edit similarity among the policies that serve completions."""
+    rows = (row for row in summary["rows"] if row["model"] == model and row["scope"] == scope)
     best: Mapping[str, Any] = max((row for row in rows if row["policy"] in SERVED), key=lambda row: row["es"])
     return best
 
@@ -39,14 +39,14 @@ def chance_es(summary: Mapping[str, Any]) -> float:
 
 
 def better_untuned(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Where a model that was not fine-tuned beats one that was, in words."""
+    """Where a model that was not fine-tuned is ahead of one that was, in words."""
     tuned = [model["name"] for model in summary["models"] if model["fine_tuned"]]
     for base in (model["name"] for model in summary["models"] if not model["fine_tuned"]):
         for model in tuned:
             ours, theirs = best_served(summary, model), best_served(summary, base)
             if theirs["es"] > ours["es"]:
                 yield (
-                    f"{base}, which was not fine-tuned, beats {model}, which was: at best ES {theirs['es']:.3f} "
+                    f"{base}, which was not fine-tuned, is ahead of {model}, which was: at best ES {theirs['es']:.3f} "
                     f"({theirs['policy']}) against {ours['es']:.3f} ({ours['policy']})"
                 )
 
@@ -108,13 +108,7 @@ def _on_benchmark(data: Mapping[str, Any]) -> Iterator[str]:
 def _on(model: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     name = model["name"]
     overall = model["effect"][SCOPE_ALL]
-    best = best_served(summary, name)
-    if best["es"] <= chance_es(summary):
-        yield (
-            f"{name}: no policy is above the level of chance, ES {chance_es(summary):.3f}, which targets of other "
-            f"blanks reach in place of the right ones (at best {best['es']:.3f}, {best['policy']}); differences "
-            "between its policies say nothing about code."
-        )
+    yield from _on_chance(name, summary)
     if overall["em_without"] == overall["em_with"] == 0:
         yield f"{name}: no completion is an exact match."
     if model["trained_with_other"]:
@@ -124,6 +118,23 @@ def _on(model: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: seconds were not measured (latency_blanks=0)."
     if model["decides"]:
         yield from _on_decisions(name, model)
+
+
+def _on_chance(name: str, summary: Mapping[str, Any]) -> Iterator[str]:
+    """Of all blanks or, where these are above it, of the kinds that are not."""
+    known = summary["data"]["chance_es"]
+    for scope in dict.fromkeys(row["scope"] for row in summary["rows"]):
+        chance = chance_es(summary) if scope == SCOPE_ALL else known.get(scope)
+        best = best_served(summary, name, scope)
+        if chance is not None and best["es"] <= chance:
+            of_kind = "" if scope == SCOPE_ALL else f" ({scope})"
+            yield (
+                f"{name}{of_kind}: no policy is above the level of chance, ES {chance:.3f}, which targets of other "
+                f"blanks reach in place of the right ones (at best {best['es']:.3f}, {best['policy']}); differences "
+                "between its policies say nothing about code."
+            )
+            if scope == SCOPE_ALL:
+                return
 
 
 def _on_decisions(name: str, model: Mapping[str, Any]) -> Iterator[str]:

@@ -101,6 +101,20 @@ def test_edit_similarity_that_chance_reaches_is_said(blank_result: Any, summary_
     assert words in said(summary_of(alike))
 
 
+def test_a_kind_that_is_not_above_chance_is_said_where_all_blanks_are(blank_result: Any, summary_of: Any) -> None:
+    summary = summary_of(
+        [
+            *(blank_result(p=0.4, es_without=0.9, es_with=0.9) for _ in range(3)),
+            *(blank_result(kind="function", p=0.4, es_without=0.2, es_with=0.2) for _ in range(3)),
+        ]
+    )
+    summary["data"]["chance_es"] = {"all": 0.3, "chunk": 0.3, "function": 0.3}
+    found = "\n".join(remarks(summary))
+    assert "m (function): no policy is above the level of chance" in found
+    assert "m (chunk): no policy is above" not in found
+    assert "m: no policy is above" not in found
+
+
 def test_retrieval_that_found_nothing_is_said(blank_result: Any, summary_of: Any) -> None:
     assert "Retrieval found nothing for any blank" in said(summary_of([blank_result(p=0.4)]))
 
