@@ -232,7 +232,10 @@ def test_an_untuned_model_that_beats_a_tuned_one_is_named(summary: dict[str, Any
         model["fine_tuned"] = model["name"] == "deciding"
     for row in summary["rows"]:
         row["es"] = 0.2 if row["model"] == "deciding" else 0.3 if row["policy"] == "always" else 0.1
-    said = "plain, which was not fine-tuned, is ahead of deciding, which was: at best ES 0.300 (always) against 0.200 (never)"
+    said = (
+        "plain, which was not fine-tuned, is ahead of deciding, which was: at best ES 0.300 (always) "
+        "against 0.200 (never)"
+    )
     assert said in " ".join(headline(summary))
     assert f"{said}." in remarks(summary)
     for row in summary["rows"]:
