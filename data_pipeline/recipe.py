@@ -150,7 +150,7 @@ class Label(Section):
     """A label is positive when ES(with) - ES(without) exceeds this. The gain is stored, so this only decides what the
     data card counts; the training recipe has its own."""
     batch: int = Field(default=16, ge=1)
-    """Blanks per forward pass."""
+    """Blanks read in one forward pass; decoding takes both arms of each."""
     device: str = "cpu"
     """``cpu``, ``cuda`` or ``cuda:N``."""
     download: bool = False

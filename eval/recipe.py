@@ -101,7 +101,7 @@ class EvalRecipe(Section):
     retrieve: NextChunkSettings = NextChunkSettings()
     """The same for every model; its query never holds the target."""
     batch: int = Field(default=16, ge=1)
-    """Blanks per forward pass."""
+    """Blanks read in one forward pass; decoding takes both arms of each."""
     device: str = "cpu"
     """``cpu``, ``cuda`` or ``cuda:N``."""
     download: bool = False

@@ -56,7 +56,10 @@ class GrowingLayer(DynamicLayer):
             self._take(name, room[: len(rows)], filled.shape[-2])
 
     def join(self, other: GrowingLayer) -> None:
-        """Take in the rows of another layer, behind one's own; the columns of the narrower are padded on their left."""
+        """Take over the rows of another layer, behind one's own; the columns of the narrower are padded on their left.
+
+        The other layer holds nothing afterwards, so that no rows are in memory twice.
+        """
         for name in ("keys", "values"):
             first, second = getattr(self, name), getattr(other, name)
             end = max(first.shape[-2], second.shape[-2])
@@ -64,6 +67,8 @@ class GrowingLayer(DynamicLayer):
             room[: len(first), :, end - first.shape[-2] : end] = first
             room[len(first) :, :, end - second.shape[-2] : end] = second
             self._take(name, room, end)
+            setattr(other, name, second.new_empty(0))
+        other._rooms.clear()
 
     def _has_room(self) -> bool:
         """Whether keys and values are what was handed out last, and not rows that were selected since."""
