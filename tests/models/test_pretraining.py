@@ -113,7 +113,7 @@ def test_a_broken_token_file_is_named(tmp_path):
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["plain", "infill", "infill_with_context", "copies"])
+@pytest.mark.parametrize("kind", ["plain", "infill", "infill_with_context", "twins", "copies"])
 @pytest.mark.parametrize("length", [64, 256, 1024])
 def test_rows_are_full(prepared, builder, kind, length):
     only = Mixture(**{name: float(name == kind) for name in Mixture.model_fields})

@@ -61,6 +61,8 @@ class Mixture(Section):
     """Fill-in-the-middle from the file alone."""
     infill_with_context: float = Field(default=0.45, ge=0)
     """Fill-in-the-middle with cross-file context in the ``base`` prompt."""
+    twins: float = Field(default=0.0, ge=0)
+    """The same with the blank's own lines, changed a little, written into the context (see ``twins.py``)."""
     copies: float = Field(default=0.1, ge=0)
     """A span of code that comes again after some other code."""
 

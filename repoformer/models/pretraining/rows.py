@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from repoformer.models.pretraining.recipe import Phase
 from repoformer.models.pretraining.token_file import BlankTokens, TokenFile
+from repoformer.models.pretraining.twins import with_twin
 from repoformer.prompt.budgets import COMPLETION
 from repoformer.prompt.builder import InFile, PromptBuilder
 from repoformer.seeding import generator
@@ -39,8 +40,8 @@ class RowMaker:
 
     def _row(self, rng: random.Random, phase: Phase) -> list[int]:
         mixture, length = phase.mixture, phase.length
-        kinds = (self._plain, self._infill, self._infill_with_context, self._copy)
-        shares = (mixture.plain, mixture.infill, mixture.infill_with_context, mixture.copies)
+        kinds = (self._plain, self._infill, self._infill_with_context, self._infill_with_twin, self._copy)
+        shares = (mixture.plain, mixture.infill, mixture.infill_with_context, mixture.twins, mixture.copies)
         (document,) = rng.choices(kinds, shares)
         row = [*document(rng, length)]
         while len(row) < length:
@@ -72,6 +73,13 @@ class RowMaker:
 
     def _infill_with_context(self, rng: random.Random, length: int) -> list[int]:
         return self._document(self._blank(rng, length), length, with_context=True)
+
+    def _infill_with_twin(self, rng: random.Random, length: int) -> list[int]:
+        blank = self._blank(rng, length)
+        decode, encode = self.builder.tokenizer.decode, self.builder.encode
+        left, right, cross_file, target = (decode(part.tolist()) for part in blank)
+        context = encode(with_twin(cross_file, left, target, right, rng))
+        return self._document(blank._replace(cross_file=np.array(context, dtype=np.uint16)), length, with_context=True)
 
     def _blank(self, rng: random.Random, length: int) -> BlankTokens:
         """A blank whose target leaves most of the row to its context."""
