@@ -24,6 +24,7 @@ SCHEMAS = {
     "pocket/longer.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
+    "pocket/twins.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",
 }
 # recipes/accelerate/ is accelerate's own and is read by its parser, in tests/training/test_accelerate_configs.py.
