@@ -64,7 +64,7 @@ class Mixture(Section):
     twins: float = Field(default=0.0, ge=0)
     """The same with the blank's own lines, changed a little, written into the context (see ``twins.py``)."""
     copies: float = Field(default=0.1, ge=0)
-    """A span of code that comes again after some other code."""
+    """A span of code that comes again after some other code, half of them in comments the first time."""
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:

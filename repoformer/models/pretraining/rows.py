@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from repoformer.models.pretraining.recipe import Phase
 from repoformer.models.pretraining.token_file import BlankTokens, TokenFile
-from repoformer.models.pretraining.twins import with_twin
+from repoformer.models.pretraining.twins import as_comments, with_twin
 from repoformer.prompt.budgets import COMPLETION
 from repoformer.prompt.builder import InFile, PromptBuilder
 from repoformer.seeding import generator
@@ -60,13 +60,20 @@ class RowMaker:
         return [*part, self.builder.end_id] if start + length >= len(file) else part
 
     def _copy(self, rng: random.Random, length: int) -> list[int]:
-        """Code, then some of the same code again after a gap of other code, and so on until the row is full."""
+        """Code, then the same code again after a gap of other code, and so on until the row is full.
+
+        In half of the rows the first time is in comments, as cross-file context is.
+        """
+        before = self._as_comments if rng.random() < 0.5 else list
         row: list[int] = []
         while len(row) < length:
             span = self._plain(rng, rng.randrange(8, max(9, length // 4)))
             gap = self._plain(rng, rng.randrange(1, max(2, length // 4)))
-            row += [*span, *gap, *span]
+            row += [*before(span), *gap, *span]
         return row
+
+    def _as_comments(self, code: list[int]) -> list[int]:
+        return self.builder.encode(as_comments(self.builder.tokenizer.decode(code)))
 
     def _infill(self, rng: random.Random, length: int) -> list[int]:
         return self._document(self._blank(rng, length), length, with_context=False)

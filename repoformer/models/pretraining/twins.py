@@ -28,8 +28,13 @@ def with_twin(context: str, left: str, target: str, right: str, rng: random.Rand
     lines = context.split("\n")
     body = next((at for at, line in enumerate(lines) if line.endswith(ORIGIN)), len(lines)) + 2
     at = min(len(lines), body + rng.choice([0, 0, rng.randint(1, _MOST_BEFORE)]))
-    twin = [f"{comment} {line}".rstrip() for line in relative(left, target, right, rng)]
-    return "\n".join([*lines[:at], *twin, *lines[at:]])
+    twin = as_comments("\n".join(relative(left, target, right, rng)), comment)
+    return "\n".join([*lines[:at], twin, *lines[at:]])
+
+
+def as_comments(code: str, comment: str = "#") -> str:
+    """Every line as cross-file context has it."""
+    return "\n".join(f"{comment} {line}".rstrip() for line in code.split("\n"))
 
 
 def relative(left: str, target: str, right: str, rng: random.Random) -> list[str]:
