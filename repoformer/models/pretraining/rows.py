@@ -73,7 +73,8 @@ class RowMaker:
         return row
 
     def _as_comments(self, code: list[int]) -> list[int]:
-        return self.builder.encode(as_comments(self.builder.tokenizer.decode(code)))
+        text = self.builder.tokenizer.decode([token for token in code if token != self.builder.end_id])
+        return self.builder.encode(as_comments(text))
 
     def _infill(self, rng: random.Random, length: int) -> list[int]:
         return self._document(self._blank(rng, length), length, with_context=False)
