@@ -121,10 +121,10 @@ def test_rows_are_full(prepared, builder, kind, length):
     assert rows.batch(3, Phase(until=1.0, length=length, rows=4, mixture=only)).shape == (4, length)
 
 
-def test_control_tokens_are_never_spelled_out(prepared, builder):
-    rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, seed=0)
-    only = Mixture(plain=0, infill=0, infill_with_context=0, twins=0.5, copies=0.5)
-    for row in rows.batch(0, Phase(until=1.0, length=1024, rows=16, mixture=only)).tolist():
+def test_the_end_of_a_file_is_never_spelled_out_in_comments(builder):
+    short = TokenFile("key", Ragged.of([builder.encode("x = 1\n")]), Ragged.of([]))
+    only = Mixture(plain=0, infill=0, infill_with_context=0, copies=1)
+    for row in RowMaker(short, builder, seed=0).batch(0, Phase(until=1.0, length=256, rows=8, mixture=only)).tolist():
         text = builder.tokenizer.decode([token for token in row if token >= len(CONTROL_TOKENS)])
         assert "<|endoftext|>" not in text
 
