@@ -11,7 +11,7 @@ from repoformer.code.records import Prediction
 from repoformer.errors import UserError
 from repoformer.inference.arms import ArmRequest, Arms, Length, TimedArms, complete_arms, time_arms
 from repoformer.models.fingerprint import model_hash
-from repoformer.models.loading import LoadedModel, dtype_on, load_model, model_folder
+from repoformer.models.loading import LoadedModel, dtype_on, load_model, weights_folder
 from repoformer.models.settings import ModelSettings, load_settings
 
 from .recipe import EvalRecipe, EvaluatedModel
@@ -49,7 +49,7 @@ class LocalGenerator:
         self._recipe = recipe
         self._entry = entry
         self._length = length
-        self._folder = model_folder(entry.path, download=recipe.download)
+        self._folder = weights_folder(entry.path, download=recipe.download)
         self._loaded: LoadedModel | None = None
         settings = load_settings(self._folder)
         if settings:

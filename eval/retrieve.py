@@ -29,7 +29,7 @@ from repoformer.errors import UserError
 from .recipe import EvalRecipe
 from .record_log import RecordLog
 from .shards import WHOLE, Shard, finished_shards, merge
-from .sources import Asked, Source, asked
+from .sources import Asked, Source
 
 NOTHING = RetrievedContext((), "", False, "none", 0.0)
 """The context of a blank for which there is nothing to search and nothing given."""
@@ -58,12 +58,11 @@ def contexts_log(out: Path) -> RecordLog[Prepared]:
     return RecordLog(Prepared, out / "contexts.jsonl")
 
 
-def retrieve(recipe: EvalRecipe, shard: Shard = WHOLE, group: int = 1) -> list[Prepared]:
+def retrieve(recipe: EvalRecipe, source: Asked, shard: Shard = WHOLE, group: int = 1) -> list[Prepared]:
     """The blanks that the recipe chooses with their contexts; those of an earlier run are not retrieved again.
 
     A shard gets its share of the groups of ``group`` blanks that follow each other.
     """
-    source = asked(recipe)
     chosen = source.blanks[: recipe.limit or None]
     groups = [chosen[start : start + group] for start in range(0, len(chosen), group)]
     blanks = [blank for one in shard.part(groups) for blank in one]

@@ -36,6 +36,7 @@ from .retrieve import Prepared, Retrieved, merge_contexts, retrieve, retrieved
 from .score import read_scores, score_all, scores_path
 from .shards import WHOLE, Shard, finished_shards
 from .sources import Source
+from .sources import asked as all_blanks
 from .summary import Evaluated, summarise
 
 
@@ -58,11 +59,12 @@ def generate(recipe: EvalRecipe, shard: Shard = WHOLE) -> None:
     """Step one and two, for all blanks or for a shard of them."""
     for entry in recipe.models:
         generator_of(recipe, entry, Source("", ""))  # a missing model is found before the work starts
+    available = all_blanks(recipe)  # so are missing data
     out = Path(recipe.out)
     if shard == WHOLE:
         _merge(recipe)
     write_run_record(shard.folder(out), recipe)
-    prepared = retrieve(recipe, shard, group_size(recipe))
+    prepared = retrieve(recipe, available, shard, group_size(recipe))
     chosen = retrieved(shard.folder(out))
     timed = set(chosen.chosen[: recipe.latency_blanks])
     for entry in recipe.models:

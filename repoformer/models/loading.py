@@ -62,8 +62,7 @@ def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool 
     its tokenizer.
     """
     name = str(name_or_path)
-    folder = model_folder(name, download=download)
-    _check_weights(folder, name)
+    folder = weights_folder(name, download=download)
     settings = load_settings(folder)
     target = _device(device)
     tokenizer = _load_tokenizer(folder, name)
@@ -163,6 +162,13 @@ def model_folder(name: str, *, download: bool = False) -> Path:
     if folder.exists():
         raise UserError(f"model {name!r}: this is a file; name the folder that holds config.json and *.safetensors")
     return _from_hub(name, download)
+
+
+def weights_folder(name: str, *, download: bool = False) -> Path:
+    """The same of a model whose weights are needed: a folder without usable ones is refused. Nothing is loaded."""
+    folder = model_folder(name, download=download)
+    _check_weights(folder, name)
+    return folder
 
 
 def _from_hub(name: str, download: bool) -> Path:

@@ -17,7 +17,8 @@ from repoformer.context.next_chunk_settings import NextChunkSettings
 from repoformer.errors import UserError
 from repoformer.eval import retrieve
 from repoformer.eval.recipe import EvalRecipe
-from repoformer.eval.retrieve import prepare
+from repoformer.eval.retrieve import Prepared, prepare
+from repoformer.eval.sources import asked
 
 
 def test_kinds_are_searched_with_their_own_windows(repositories: list[Repository], blanks: list[Blank]) -> None:
@@ -103,28 +104,32 @@ def test_context_that_holds_the_hole_is_refused_with_its_place(
         list(prepare(repositories[0], [blank], NextChunkSettings()))
 
 
+def contexts(recipe: EvalRecipe) -> list[Prepared]:
+    return retrieve.retrieve(recipe, asked(recipe))
+
+
 def test_contexts_are_kept_until_data_or_retrieval_change(
     recipe_with: Callable[..., EvalRecipe], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = retrieve.retrieve(recipe_with())
-    asked: list[str] = []
+    first = contexts(recipe_with())
+    searched: list[str] = []
     honest = prepare
 
     def counted(repository: Repository, *rest: Any) -> Any:
-        asked.append(repository.id)
+        searched.append(repository.id)
         return honest(repository, *rest)
 
     monkeypatch.setattr(retrieve, "prepare", counted)
-    assert retrieve.retrieve(recipe_with()) == first
-    assert asked == []
-    again = retrieve.retrieve(recipe_with(retrieve={"top": 1}))
-    assert sorted(asked) == ["repo0", "repo1", "repo2"]
+    assert contexts(recipe_with()) == first
+    assert searched == []
+    again = contexts(recipe_with(retrieve={"top": 1}))
+    assert sorted(searched) == ["repo0", "repo1", "repo2"]
     assert max(len(one.context.chunks) for one in again) == 1
 
 
 def test_what_was_retrieved_is_read_back_from_its_file(recipe_with: Callable[..., EvalRecipe]) -> None:
     recipe = recipe_with(limit=5)
-    prepared = retrieve.retrieve(recipe)
+    prepared = contexts(recipe)
     found = retrieve.retrieved(Path(recipe.out))
     assert (found.prepared, found.available) == (prepared, 12)
     assert found.chosen == [one.blank.id for one in prepared]

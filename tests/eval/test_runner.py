@@ -161,6 +161,20 @@ def test_a_missing_model_is_found_before_any_work(recipe_with: Make) -> None:
     assert not Path(recipe.out).exists()
 
 
+def test_a_folder_that_holds_no_model_is_found_before_any_work(recipe_with: Make, tmp_path: Path) -> None:
+    recipe = recipe_with(models=[{"name": "m", "path": str(tmp_path)}], control=None)
+    with pytest.raises(UserError, match=r"no config\.json in this folder"):
+        runner.run(recipe)
+    assert not Path(recipe.out).exists()
+
+
+def test_missing_data_are_found_before_any_work(recipe_with: Make) -> None:
+    recipe = recipe_with(data="/nowhere/at all")
+    with pytest.raises(UserError, match=r"/nowhere/at all/split\.json"):
+        runner.run(recipe)
+    assert not Path(recipe.out).exists()
+
+
 def test_a_hole_in_its_own_context_stops_the_evaluation(recipe_with: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrieve, "leaks", lambda *arguments: ["pkg/m0.py:1-20: holds the blank"])
     recipe = recipe_with()
