@@ -167,9 +167,22 @@ def _explain(schema: type[BaseModel], problem: Any) -> str:
         return f"{place}: unknown key ({hint})"
     if problem["type"] == "missing":
         return f"{place}: this key is required"
+    if problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        return _explain_tag(place, problem["ctx"])
     message = problem["msg"].removeprefix("Value error, ")
     seen = repr(problem["input"])
     return f"{place}: {message} (got {seen if len(seen) <= 80 else seen[:77] + '...'})"
+
+
+def _explain_tag(place: str, context: dict[str, Any]) -> str:
+    """About the key of a section that says which of several kinds it is."""
+    key = context["discriminator"].strip("'")
+    if "tag" not in context:
+        return f"{place}.{key}: this key is required"
+    known = [tag.strip("'") for tag in context["expected_tags"].split(", ")]
+    close = difflib.get_close_matches(context["tag"], known, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"{place}.{key}: {context['tag']!r} is none of {', '.join(known)}{hint}"
 
 
 def _known_keys(schema: type[BaseModel], path: tuple[Any, ...]) -> list[str]:

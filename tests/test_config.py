@@ -69,6 +69,16 @@ def test_an_unknown_key_inside_a_list_of_variants_suggests_too(tmp_path: Path) -
     assert "did you mean include?" in line
 
 
+def test_an_unknown_kind_of_section_names_its_key_and_the_kinds_that_there_are(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1}\nsources: [{kind: folders, path: a}]\n")
+    assert line.endswith("sources.0.kind: 'folders' is none of folder, installed (did you mean folder?)")
+
+
+def test_a_section_that_does_not_say_its_kind_lacks_a_key(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1}\nsources: [{path: a}]\n")
+    assert line.endswith("sources.0.kind: this key is required")
+
+
 def test_a_missing_key_is_called_required(tmp_path: Path) -> None:
     (line,) = problems(tmp_path, "train: {}\n")
     assert "train.steps" in line
