@@ -15,7 +15,7 @@ import platform
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -38,20 +38,29 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-def load_recipe(schema: type[Recipe], path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe at ``path`` with ``overrides`` applied; one :class:`UserError` names all that is wrong with it."""
+def load_recipe(schema: type[Recipe], path: Path, overrides: Sequence[str] = (), prefix: str = "") -> Recipe:
+    """The recipe at ``path`` with ``overrides`` applied; one :class:`UserError` names all that is wrong with it.
+
+    ``prefix`` stood before the keys of the overrides where they were typed, as ``data.`` in those of a quickstart.
+    """
     values = _read(path)
     for override in overrides:
-        _apply(values, override)
-    return parse_recipe(schema, values, str(path))
+        _apply(values, override, prefix)
+    keys = [override.partition("=")[0].strip() for override in overrides]
+    return parse_recipe(schema, values, str(path), {key: prefix + key for key in keys})
 
 
-def parse_recipe(schema: type[Recipe], values: dict[str, Any], where: str) -> Recipe:
-    """Validated configuration from plain values; ``where`` names their origin in errors."""
+def parse_recipe(
+    schema: type[Recipe], values: dict[str, Any], where: str, typed: Mapping[str, str] | None = None
+) -> Recipe:
+    """Validated configuration from plain values; ``where`` names their origin in errors.
+
+    ``typed``: how somebody who set a key called it.
+    """
     try:
         return schema.model_validate(values)
     except ValidationError as error:
-        problems = [_explain(schema, problem) for problem in error.errors()]
+        problems = [_explain(schema, problem, typed or {}) for problem in error.errors()]
         raise UserError("\n".join(f"{where}: {problem}" for problem in problems)) from None
 
 
@@ -124,8 +133,9 @@ def _laid_over(base: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _apply(values: dict[str, Any], override: str) -> None:
+def _apply(values: dict[str, Any], override: str, prefix: str) -> None:
     key, equals, text = override.partition("=")
+    override = prefix + override  # as it was typed
     if not equals or not key.strip():
         raise UserError(f"override {override!r}: write section.key=value")
     try:
@@ -158,8 +168,8 @@ def _position(node: list[Any], name: str, override: str) -> int:
     return int(name)
 
 
-def _explain(schema: type[BaseModel], problem: Any) -> str:
-    place = ".".join(str(part) for part in problem["loc"]) or "recipe"
+def _explain(schema: type[BaseModel], problem: Any, typed: Mapping[str, str]) -> str:
+    place = _as_typed(".".join(str(part) for part in problem["loc"]), typed) or "recipe"
     if problem["type"] == "extra_forbidden":
         known = _known_keys(schema, problem["loc"][:-1])
         close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
@@ -172,6 +182,13 @@ def _explain(schema: type[BaseModel], problem: Any) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     seen = repr(problem["input"])
     return f"{place}: {message} (got {seen if len(seen) <= 80 else seen[:77] + '...'})"
+
+
+def _as_typed(place: str, typed: Mapping[str, str]) -> str:
+    for key, name in typed.items():
+        if place == key or place.startswith(f"{key}."):
+            return name + place.removeprefix(key)
+    return place
 
 
 def _explain_tag(place: str, context: dict[str, Any]) -> str:

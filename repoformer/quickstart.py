@@ -126,7 +126,7 @@ def read_plan(recipe: Path, overrides: Sequence[str]) -> Plan:
 
     def load(schema: Any, name: str, *ours: str) -> Any:
         try:
-            return load_recipe(schema, base / getattr(quick, name), [*nested[name], *ours])
+            return load_recipe(schema, base / getattr(quick, name), [*nested[name], *ours], f"{name}.")
         except UserError as error:
             problems.append(str(error))
             return None

@@ -53,6 +53,13 @@ def test_mistakes_in_all_recipes_are_reported_at_once() -> None:
     assert len(str(caught.value).splitlines()) == 3
 
 
+@pytest.mark.parametrize("override", ["data.label.by=likelyhood", "data.label.threshold.x=1", "data.label"])
+def test_a_mistake_in_an_override_names_the_key_as_it_was_typed(override: str) -> None:
+    with pytest.raises(UserError) as caught:
+        plan(override)
+    assert override.partition("=")[0] in str(caught.value)
+
+
 def test_labels_come_from_the_model_that_is_fine_tuned() -> None:
     read = plan("model=somewhere")
     assert read.data.label.model == read.selective.model == "somewhere"
