@@ -44,6 +44,19 @@ def generator(recipe: DataRecipe) -> Generator:
     return LocalGenerator(dataclasses.replace(loaded, settings=settings), label)
 
 
+def refuse_unusable(recipe: DataRecipe) -> None:
+    """A model that is not there, or an endpoint without its key, is told before any work; no weights are read."""
+    from repoformer.models.loading import usable_device, weights_folder
+
+    label = recipe.label
+    if label.endpoint is not None:
+        EndpointGenerator(recipe)
+        return
+    weights_folder(label.model, download=label.download)
+    usable_device(label.device)
+    prompt_builder(recipe)
+
+
 class LocalGenerator:
     """A model in this process; both arms share the prefill of left and right context."""
 

@@ -25,6 +25,7 @@ from repoformer.errors import UserError
 from . import assemble, collect, label, retrieve, sample
 from .card import CARD, write_card
 from .done import begin, finish, has_settings, is_done
+from .generators import refuse_unusable
 from .recipe import DataRecipe
 from .split import write_split
 from .stage import Advance, Input, Shard, Stage, shards_of
@@ -51,6 +52,8 @@ def run(
         _refuse_other_shards(recipe)
         if shards is None:
             _clear_leftovers(Path(recipe.out))
+        if "label" in steps and not all(has_settings(label.STAGE, shard) for shard in chosen):
+            refuse_unusable(recipe)
         if chosen[0].number == 0:  # of an array's tasks only one
             write_run_record(Path(recipe.out), recipe)
         for step in (step for step in STEPS if step in steps):

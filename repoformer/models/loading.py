@@ -64,7 +64,7 @@ def load_model(name_or_path: str | Path, *, device: str = "cpu", download: bool 
     name = str(name_or_path)
     folder = weights_folder(name, download=download)
     settings = load_settings(folder)
-    target = _device(device)
+    target = usable_device(device)
     tokenizer = _load_tokenizer(folder, name)
     model = _load_weights(folder, name, dtype_on(target)).to(target).eval()
     _check_vocabulary(model, tokenizer, name)
@@ -200,7 +200,8 @@ def _check_weights(folder: Path, name: str) -> None:
     raise UserError(f"model {name!r}: no *.safetensors in this folder; export the model again")
 
 
-def _device(device: str) -> torch.device:
+def usable_device(device: str) -> torch.device:
+    """The device of this name; refused where it is none, or not here."""
     try:
         target = torch.device(device)
     except RuntimeError:

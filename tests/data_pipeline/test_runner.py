@@ -188,7 +188,8 @@ def test_a_killed_run_leaves_no_worker_and_goes_on(
         "import json, sys; from pathlib import Path; from repoformer.config import parse_recipe\n"
         "from repoformer.data_pipeline.recipe import DataRecipe; from repoformer.data_pipeline.runner import run\n"
         "if __name__ == '__main__':\n"
-        "    run(parse_recipe(DataRecipe, json.loads(Path(sys.argv[1]).read_text()), 'r'), workers=2)\n"
+        "    recipe = parse_recipe(DataRecipe, json.loads(Path(sys.argv[1]).read_text()), 'r')\n"
+        "    run(recipe, workers=2, steps=('collect', 'split', 'sample', 'retrieve'))\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -253,7 +254,7 @@ def test_another_number_of_shards_is_refused(copied: Path, recipe_for: RecipeFor
 def test_fewer_than_three_repositories_are_refused_with_the_reasons(tmp_path: Path, recipe_for: RecipeFor) -> None:
     recipe = recipe_for(tmp_path, filter={"files": 1000})
     with pytest.raises(UserError, match=r"0 repositories passed.*10 were refused.*ant: 6 usable files"):
-        runner.run(recipe)
+        run_without_model(recipe)
 
 
 def test_a_repository_named_for_testing_must_have_passed(tmp_path: Path, recipe_for: RecipeFor) -> None:
@@ -295,6 +296,18 @@ def test_no_workers_are_refused(tmp_path: Path, recipe_for: RecipeFor) -> None:
         runner.run(recipe_for(tmp_path), workers=0)
 
 
-def test_a_model_that_is_not_there_is_the_users_to_hear(copied: Path, recipe_for: RecipeFor) -> None:
-    with pytest.raises(UserError, match="no-model-here"):
-        runner.run(recipe_for(copied))
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ({"model": "no-model-here"}, "no-model-here"),
+        ({"model": "."}, r"no config\.json in this folder"),
+        ({"device": "warp"}, "device 'warp' is unknown"),
+        ({"endpoint": {"url": "http://h", "model": "m", "dialect": "starcoder", "key_variable": "NO_KEY"}}, "NO_KEY"),
+    ],
+)
+def test_who_cannot_label_is_refused_before_any_stage(
+    tmp_path: Path, recipe_for: RecipeFor, label: Any, said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        runner.run(recipe_for(tmp_path / "out", label=label))
+    assert not (tmp_path / "out").exists()
