@@ -86,11 +86,14 @@ class Status:
                 f"{each.stage:9} {f'{each.done} of {each.shards}':>11} {each.rows:9} {_clock(each.seconds):>8} "
                 f"{rate:>22} {left:>9}  {_ranges(each.missing)}"
             )
-        lefts = [each.seconds_left for each in self.stages]
-        known = sum(left for left in lefts if left is not None) / workers
-        at_least = "at least " if None in lefts else ""
-        lines.append(f"{self.out}: {'complete' if self.complete else f'{at_least}{_clock(known)} left'}")
-        return lines
+        return [*lines, f"{self.out}: {'complete' if self.complete else self._left(workers)}"]
+
+    def _left(self, workers: int) -> str:
+        known = sum(each.seconds_left or 0.0 for each in self.stages) / workers
+        unknown = ", ".join(each.stage for each in self.stages if each.seconds_left is None)
+        if not unknown:
+            return f"{_clock(known)} left"
+        return f"{f'at least {_clock(known)} left, ' if known else ''}time not known yet for {unknown}"
 
 
 def status(out: Path) -> Status:

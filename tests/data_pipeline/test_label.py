@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -251,11 +252,15 @@ def test_the_status_says_what_is_missing_and_how_long_it_will_take(
     assert main(["data", "status", str(retrieved), "--missing", "label"]) == 0
     assert capsys.readouterr().out == "1\n"
     assert main(["data", "status", str(retrieved)]) == 0
-    assert "at least" in capsys.readouterr().out
+    assert re.search(r"at least [\d.]+ s left, time not known yet for assemble\n", capsys.readouterr().out)
     assert main(["data", "run", str(path)]) == 0
     capsys.readouterr()
     assert main(["data", "status", str(retrieved), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["complete"] is True
+
+
+def test_no_time_is_told_while_nothing_was_measured_of_what_is_left(retrieved: Path) -> None:
+    assert status(retrieved).lines(1)[-1] == f"{retrieved}: time not known yet for label, assemble"
 
 
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
