@@ -85,6 +85,8 @@ def quickstart(recipe: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     if plan.scratch:
         _say(1, "train a tiny fill-in-the-middle model from scratch on the training repositories")
         _pretrain(plan, workers)
+    else:
+        _say(1, f"skipped: the model is {plan.selective.model}; only model=scratch trains one first")
     _say(2, "collect, sample, retrieve, label: the training data")
     make_data(plan.data, workers)
     _say(3, "fine-tune it to decide and, beside it, the FIM-only control")

@@ -6,9 +6,11 @@ import json
 import shutil
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from repoformer.data_pipeline import runner
 from repoformer.errors import UserError
 from repoformer.quickstart import SCRATCH_NOTE, Plan, quickstart, read_plan
 
@@ -63,6 +65,18 @@ def test_a_mistake_in_an_override_names_the_key_as_it_was_typed(override: str) -
 def test_labels_come_from_the_model_that_is_fine_tuned() -> None:
     read = plan("model=somewhere")
     assert read.data.label.model == read.selective.model == "somewhere"
+
+
+def test_a_step_that_is_not_needed_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        quickstart(RECIPE, [f"out={tmp_path}"])
+    assert "[1/4] skipped: the model is pocket" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
