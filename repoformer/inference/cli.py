@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from repoformer.inference.completer import Completion
-    from repoformer.inference.policies import Policy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="pocket", metavar="M", help="a model's folder or hub name (default: pocket)")
     parser.add_argument(
         "--policy",
-        default="threshold",
         choices=("threshold", "greedy", "never", "always"),
-        help="when to retrieve (default: threshold)",
+        help="when to retrieve (default: threshold, or always where the model takes no decisions)",
     )
     parser.add_argument(
         "--threshold", type=float, metavar="T", help="retrieve above this P(<cc>) (default: the model's)"
@@ -39,14 +37,15 @@ def run(arguments: argparse.Namespace) -> int:
     from repoformer.inference.policies import policy_named
 
     completer = SelectiveCompleter.load(arguments.model, device=arguments.device, download=arguments.download)
-    policy = policy_named(arguments.policy, completer.loaded.settings, arguments.threshold)
+    name = arguments.policy or ("threshold" if arguments.threshold is not None else None)
+    policy = policy_named(name, completer.loaded.settings, arguments.threshold) if name else None
     completion = completer.complete_at(
         arguments.repo, arguments.place, replace=arguments.replace, lines=arguments.lines, policy=policy
     )
     if arguments.json:
-        print(json.dumps(_as_json(completion, policy, arguments.model, arguments.place)))
+        print(json.dumps(_as_json(completion, arguments.model, arguments.place)))
     else:
-        print(printable(_as_text(completion, policy)))
+        print(printable(_as_text(completion)))
     return 0
 
 
@@ -64,12 +63,12 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def _as_text(completion: Completion, policy: Policy) -> str:
+def _as_text(completion: Completion) -> str:
     seconds = completion.timings
     parts = [f"decide {seconds.decide:.3f} s", f"generate {seconds.generate:.3f} s"]
     if seconds.retrieve is not None:
         parts.insert(1, f"retrieve {seconds.retrieve:.3f} s")
-    lines = [completion.text, "", f"decision: {_decision(completion)} (policy {policy.name})"]
+    lines = [completion.text, "", f"decision: {_decision(completion)} (policy {completion.policy})"]
     lines += [f"note: {completion.note}"] if completion.note else []
     lines += ["retrieved:"] if completion.chunks else []
     for ranked in completion.chunks:
@@ -83,7 +82,7 @@ def _decision(completion: Completion) -> str:
     return words if completion.p_retrieve is None else f"{words}, P(<cc>) = {completion.p_retrieve:.4f}"
 
 
-def _as_json(completion: Completion, policy: Policy, model: str, place: str) -> dict[str, Any]:
+def _as_json(completion: Completion, model: str, place: str) -> dict[str, Any]:
     chunks = [
         {
             "path": ranked.chunk.path,
@@ -97,7 +96,7 @@ def _as_json(completion: Completion, policy: Policy, model: str, place: str) -> 
     return {
         "place": place,
         "model": model,
-        "policy": policy.name,
+        "policy": completion.policy,
         "text": completion.text,
         "retrieve": completion.decision,
         "p_retrieve": completion.p_retrieve,

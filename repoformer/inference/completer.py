@@ -13,12 +13,16 @@ from repoformer.errors import UserError
 from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.decision import read_branch, read_decisions
 from repoformer.inference.insertion_point import InsertionPoint
-from repoformer.inference.policies import Policy, Threshold
+from repoformer.inference.policies import Policy, default_policy
 from repoformer.inference.stopping import Reason, TokenText, stop_for
 from repoformer.inference.working_tree import WorkingTree
 from repoformer.models.loading import LoadedModel, load_model
 
 NOTHING_TO_SHOW = "context was asked for, but the repository holds nothing else to show: completed without"
+NO_DECISIONS = (
+    "this model was not trained to decide, so context is always retrieved; choose a policy (never, always), or a model "
+    "that decides: `repoformer quickstart` makes one"
+)
 
 
 class ContextSource(Protocol):
@@ -53,7 +57,10 @@ class Completion:
     """What was retrieved, best first; the prompt holds as much of it as its budget allows."""
     timings: Timings
     stopped_by: Reason | None
+    policy: str
+    """Whose decision it was."""
     note: str = ""
+    """What one would not expect of it."""
 
 
 class SelectiveCompleter:
@@ -102,9 +109,11 @@ class SelectiveCompleter:
     ) -> Completion:
         """Complete a blank; the default policy is the model's own thresholds, the default length that of the target.
 
+        A model that was not trained to decide retrieves always by default, and the completion's note says so.
         One pass: what is read for the decision is not read again, whichever way it falls.
         """
-        policy = Threshold.of(self.loaded.settings) if policy is None else policy
+        notes = [NO_DECISIONS] if policy is None and self._builder.style == "base" else []
+        policy = default_policy(self.loaded.settings) if policy is None else policy
         self._check_policy(policy)
         builder = self._builder
 
@@ -120,6 +129,7 @@ class SelectiveCompleter:
         retrieved = time.perf_counter()
 
         chunks = context.chunks if context else ()
+        notes += [NOTHING_TO_SHOW] if decision and not chunks else []
         cross_file = builder.cross_file((ranked.chunk for ranked in chunks), LANGUAGES[blank.language].comment)
         read_branch(read, builder, [builder.branch(cross_file)])
         stop = stop_for(builder, self._text, blank, lines)
@@ -135,7 +145,8 @@ class SelectiveCompleter:
                 generate=time.perf_counter() - retrieved,
             ),
             stopped_by=stop.reason,
-            note=NOTHING_TO_SHOW if decision and not chunks else "",
+            policy=policy.name,
+            note="; ".join(notes),
         )
 
     def _check_policy(self, policy: Policy) -> None:

@@ -87,6 +87,11 @@ class Threshold:
         return p_retrieve > self.above(kind)
 
 
+def default_policy(settings: ModelSettings) -> Policy:
+    """The model's own thresholds; for one that takes no decisions, what there was before selection: always."""
+    return Threshold.of(settings) if settings.style == "selective" else Always()
+
+
 def policy_named(name: str, settings: ModelSettings, threshold: float | None = None) -> Policy:
     """The policy called ``name``; ``threshold`` replaces the model's own thresholds."""
     if threshold is not None and name != "threshold":

@@ -72,6 +72,19 @@ def test_programs_get_one_json_object(model: Path, repository: Path, capsys: pyt
     assert lines[first["start_line"] - 1 : first["end_line"]] == first["text"].split("\n")
 
 
+def test_without_options_the_pocket_model_completes_and_says_that_it_takes_no_decisions(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complete("--repo", repository, "module_0.py:100") == 0
+    shown = capsys.readouterr().out
+    assert "(policy always)\nnote: this model was not trained to decide" in shown
+
+
+def test_a_threshold_for_a_model_that_takes_no_decisions_is_refused(repository: Path) -> None:
+    with pytest.raises(UserError, match="the policy 'threshold' has nothing to go by"):
+        complete("--repo", repository, "module_0.py:100", "--threshold", 0.5)
+
+
 def test_json_holds_no_raw_control_character(model: Path, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     complete("--repo", repository, "module_1.py:9", "--model", model, "--policy", "never", "--replace", 5, "--json")
     out = capsys.readouterr().out

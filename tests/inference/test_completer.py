@@ -12,7 +12,7 @@ import pytest
 from repoformer.code.records import Blank, Chunk, RankedChunk, RetrievedContext
 from repoformer.errors import UserError
 from repoformer.inference.arms import ArmRequest, complete_arms
-from repoformer.inference.completer import NOTHING_TO_SHOW, SelectiveCompleter
+from repoformer.inference.completer import NO_DECISIONS, NOTHING_TO_SHOW, SelectiveCompleter
 from repoformer.inference.policies import Always, Greedy, Never, Threshold
 from repoformer.models.loading import LoadedModel
 
@@ -113,7 +113,7 @@ def test_a_model_without_decision_is_asked_for_none(loaded: LoadedModel, blanks:
     base = SelectiveCompleter(
         dataclasses.replace(loaded, settings=loaded.settings.model_copy(update={"style": "base"}))
     )
-    for policy in (Greedy(), Threshold(0.5), None):
+    for policy in (Greedy(), Threshold(0.5)):
         source = Source(chunks)
         with pytest.raises(UserError, match="was not trained to decide.* use the policy 'never' or 'always'"):
             base.complete(blank, source, policy)
@@ -121,7 +121,18 @@ def test_a_model_without_decision_is_asked_for_none(loaded: LoadedModel, blanks:
     (arms,) = complete_arms(loaded, [ArmRequest(blank, chunks)], style="base", progress=False)
     assert base.complete(blank, Source(chunks), Never()).text == arms.text_without
     always = base.complete(blank, Source(chunks), Always())
-    assert (always.text, always.p_retrieve) == (arms.text_with, None)
+    assert (always.text, always.p_retrieve, always.note) == (arms.text_with, None, "")
+
+
+def test_a_model_without_decision_retrieves_always_unless_told_otherwise_and_says_so(
+    loaded: LoadedModel, blanks: list[BlankAndContext]
+) -> None:
+    blank, chunks = blanks[5]
+    base = SelectiveCompleter(
+        dataclasses.replace(loaded, settings=loaded.settings.model_copy(update={"style": "base"}))
+    )
+    completion = base.complete(blank, Source(chunks))
+    assert (completion.decision, completion.policy, completion.note) == (True, "always", NO_DECISIONS)
 
 
 def test_budgets_beyond_the_positions_are_refused_at_once(loaded: LoadedModel) -> None:
