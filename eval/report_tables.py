@@ -49,7 +49,8 @@ def policies(summary: Json) -> list[Html]:
     made = []
     for scope, rows in distinct(_by(summary["rows"], "scope")).items():
         first = rows[0]
-        caption = f"{scope_name(scope).capitalize()}: {first['n']} of {repositories(first['repositories'])}"
+        timed = f", seconds on {first['seconds_n']} of them" if first["seconds_n"] else ""
+        caption = f"{scope_name(scope).capitalize()}: {first['n']} of {repositories(first['repositories'])}{timed}"
         parts = {name: map(_policy, mine) for name, mine in _by(rows, "model").items()}
         made.append(grouped_table(_POLICY_HEADERS, parts, caption=caption))
     return [*made, paragraph(_HOW_TO_READ_ROWS)]

@@ -245,6 +245,11 @@ def test_an_untuned_model_that_beats_a_tuned_one_is_named(summary: dict[str, Any
     assert "is ahead of" not in " ".join([*headline(summary), *remarks(summary)])
 
 
+def test_the_headline_says_on_how_many_blanks_seconds_were_measured(summary: dict[str, Any]) -> None:
+    assert "Measured on 3 blanks, a completion takes " in " ".join(headline(summary))
+    assert "All blanks: 12 of 3 repositories, seconds on 3 of them" in " ".join(Outline(render(summary)).text)
+
+
 def test_the_headline_compares_with_the_control(summary: dict[str, Any]) -> None:
     assert "Against the FIM-only control that always retrieves" in " ".join(headline(summary))
     assert "There is no FIM-only control" in " ".join(headline(summary | {"control": None}))
