@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
+from repoformer.code.records import Prediction
 from repoformer.metrics.decisions import Measure
 
 from .outcomes import Floats, Mask, Outcomes
@@ -36,6 +37,14 @@ def effect_of_context(outcomes: Outcomes, duplicated: Mask | None) -> dict[str, 
         "duplicated": None if duplicated is None else int(duplicated.sum()),
         "gain_if_duplicated": None if duplicated is None else _mean(outcomes.gain[duplicated]),
         "gain_if_not": None if duplicated is None else _mean(outcomes.gain[~duplicated]),
+    }
+
+
+def empty_completions(predictions: Collection[Prediction]) -> dict[str, float]:
+    """Shares of completions that hold nothing but spaces, of each arm."""
+    return {
+        "without": sum(not one.text_without.strip() for one in predictions) / len(predictions),
+        "with": sum(not one.text_with.strip() for one in predictions) / len(predictions),
     }
 
 

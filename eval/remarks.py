@@ -11,6 +11,8 @@ FEW_BLANKS = 100
 FEW_REPOSITORIES = 10
 SERVED = ("never", "always", "greedy", "threshold")
 """The others know the answers, were fitted to those of other test repositories, pay two completions, or are coins."""
+MANY_EMPTY = 0.05
+"""A share of empty completions that targets, which are never empty, do not explain."""
 NEAR_ZERO_ES = 0.1
 """Taken for the level of chance where a single blank of its kind leaves nothing to measure that with."""
 
@@ -111,6 +113,12 @@ def _on(model: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _on_chance(name, summary)
     if overall["em_without"] == overall["em_with"] == 0:
         yield f"{name}: no completion is an exact match."
+    empty = model["empty"]
+    if max(empty.values()) > MANY_EMPTY:
+        yield (
+            f"{name}: {empty['without']:.1%} of its completions without context and {empty['with']:.1%} of those with "
+            "context are empty; so many are a sign of a fine-tuning that went wrong, or of prompts that it cannot read."
+        )
     if model["trained_with_other"]:
         settings = ", ".join(f"{key}={value}" for key, value in model["trained_with_other"].items())
         yield f"{name}: its labels were made with other retrieval than is evaluated here ({settings})."

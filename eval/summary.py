@@ -7,7 +7,7 @@ notes        statements of whoever ran it
 remarks      what to know before believing the numbers
 control      name of the FIM-only control, or null
 data         blanks, repositories, level of chance, retrieval, duplication
-models       for each: settings, effect of context, seconds of the parts, decisions, by scope; other signals
+models       for each: settings, effect of context, empty completions, seconds of the parts, decisions; other signals
 rows         the table
 metrics      the benchmark's own, for every policy that this model can follow, with both means
 unit_tests   what the repositories' own tests say, as `eval execute` left it; null where it was not run
@@ -33,7 +33,13 @@ from repoformer.models.settings import ModelSettings
 
 from .chance import chance_level
 from .decision_quality import decision_quality
-from .effect import effect_by_repository, effect_of_context, effect_where_asked, seconds_of_parts
+from .effect import (
+    effect_by_repository,
+    effect_of_context,
+    effect_where_asked,
+    empty_completions,
+    seconds_of_parts,
+)
 from .execute import pass_rate
 from .execute.pass_rate import UnitTests
 from .outcomes import Floats, Outcomes, expected, outcomes_of
@@ -217,6 +223,7 @@ def _model(model: Evaluated, prepared: Mapping[str, Prepared], retrieval: NextCh
             scope: effect_of_context(outcomes.where(chosen), None if duplicated is None else duplicated[chosen])
             for scope, chosen in ((scope, outcomes.within(scope)) for scope in outcomes.scopes)
         },
+        "empty": empty_completions(model.predictions.values()),
         "by_repository": effect_by_repository(outcomes, duplication),
         "asked": {
             policy: effect_where_asked(outcomes, model.policies[policy])

@@ -142,6 +142,8 @@ class Replayed:
     p: float | None = None
     seconds: tuple[float, float, float, float] | None = None
     """Decide, retrieve, generate without, generate with."""
+    texts: tuple[str, str] = ("x", "x")
+    """Completed without and with context."""
 
 
 @pytest.fixture(scope="session")
@@ -165,7 +167,7 @@ def records_from() -> Callable[[list[Replayed]], Records]:
             context = RetrievedContext((), "", False, "none", 0.0)
             greedy = None if one.p is None else one.p > 0.5
             seconds = one.seconds or (None, None, None, None)
-            predictions[id] = Prediction(blank, "m", one.p, greedy, context, "", "", *seconds)
+            predictions[id] = Prediction(blank, "m", one.p, greedy, context, *one.texts, *seconds)
             em = float(one.es_without == 1), float(one.es_with == 1)
             scores[id] = Score(id, one.repository, one.kind, *em, one.es_without, one.es_with)
         return predictions, scores

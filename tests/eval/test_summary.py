@@ -125,6 +125,13 @@ def test_unmeasured_seconds_are_said(blank_result: Any, summary_of: Any) -> None
     assert summary["models"][0]["seconds"]["decide"] is None
 
 
+def test_many_empty_completions_are_said_with_their_shares(blank_result: Any, summary_of: Any) -> None:
+    fine = [blank_result(p=0.4) for _ in range(19)]
+    assert "are empty" not in said(summary_of([*fine, blank_result(p=0.4, texts=("", "\n"))]))
+    summary = summary_of([*fine[:8], blank_result(p=0.4, texts=("  \n", "x")), blank_result(p=0.4, texts=("", ""))])
+    assert "m: 20.0% of its completions without context and 10.0% of those with context are empty" in said(summary)
+
+
 def test_cold_retrieval_is_warm_retrieval_and_the_index(blank_result: Any, summary_of: Any) -> None:
     seconds = summary_of([blank_result(p=0.4, seconds=(1.0, 2.0, 3.0, 4.0)), blank_result(p=0.4)])["models"][0][
         "seconds"
