@@ -224,9 +224,8 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _git_state() -> dict[str, Any]:
-    """Commit and dirty flag of the checkout that this package lies in, or runs in; empty where there is none."""
-    folders = (Path(__file__).resolve().parent.parent, Path.cwd())
-    root = next((folder for folder in folders if _is_checkout(folder)), None)
+    """Commit and dirty flag of the checkout that this package lies in, as in its `.venv`; empty where there is none."""
+    root = next(filter(_is_checkout, Path(__file__).resolve().parents), None)
     if root is None:
         return {}
     try:

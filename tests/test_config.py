@@ -176,9 +176,17 @@ def test_the_run_record_keeps_those_of_earlier_runs(tmp_path: Path) -> None:
     assert not any("earlier" in one for one in record["earlier"])
 
 
-@pytest.mark.parametrize(("name", "told"), [("repoformer", True), ("other", False)])
-def test_only_a_checkout_of_this_project_is_named(
-    name: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "package", "told"),
+    [
+        ("repoformer", "here/repoformer", True),
+        ("repoformer", "here/.venv/lib/site-packages/repoformer", True),
+        ("repoformer", "elsewhere/site-packages/repoformer", False),
+        ("other", "here/.venv/lib/site-packages/repoformer", False),
+    ],
+)
+def test_only_a_checkout_of_this_project_that_holds_the_package_is_named(
+    name: str, package: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
     here.mkdir()
@@ -187,6 +195,6 @@ def test_only_a_checkout_of_this_project_is_named(
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "x"]):
         subprocess.run([*git, *command], cwd=here, check=True)
     monkeypatch.chdir(here)
-    monkeypatch.setattr(config, "__file__", str(tmp_path / "site-packages" / "repoformer" / "config.py"))
+    monkeypatch.setattr(config, "__file__", str(tmp_path / package / "config.py"))
     write_run_record(tmp_path, Optimiser(steps=1))
     assert bool(json.loads((tmp_path / "run.json").read_text())["git"]) is told
