@@ -83,8 +83,9 @@ def _newest(folder: Path, requirement: Requirement) -> tuple[Version, Path] | No
 
 def _download(missing: Sequence[Requirement], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-    done = subprocess.run([*command, "--dest", str(folder), *map(str, missing)], capture_output=True, text=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--no-binary", ":all:", "--dest", str(folder), *map(str, missing)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().split("\n")[-1]
         names = ", ".join(map(str, missing))

@@ -75,6 +75,7 @@ def test_pip_fetches_what_is_lacking_without_dependencies(tmp_path: Path, monkey
     (command,) = commands
     assert {"download", "--no-deps", "--no-binary", ":all:", "two>2"} <= set(command)
     assert "one" not in command
+    assert "--disable-pip-version-check" in command, "else that notice may be the last that pip says"
 
 
 def test_pips_own_words_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
