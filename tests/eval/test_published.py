@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -209,7 +210,8 @@ def test_thresholds_of_a_model_that_takes_no_decisions_are_refused(
     entry = recipe.models[0].model_copy(update={"thresholds": {"function": 0.15}})
     with pytest.raises(UserError, match=r"models: plain takes no decisions \(.*\); leave its thresholds out"):
         LocalGenerator(recipe, entry, MODELS_OWN)
-    foreign = LocalGenerator(recipe, entry.model_copy(update={"path": str(tmp_path)}), MODELS_OWN)
+    copy = shutil.copytree(entry.path, tmp_path / "foreign", ignore=shutil.ignore_patterns("repoformer.json"))
+    foreign = LocalGenerator(recipe, entry.model_copy(update={"path": str(copy)}), MODELS_OWN)
     monkeypatch.setattr(generators, "load_model", lambda path, **_: SimpleNamespace(settings=ModelSettings()))
     with pytest.raises(UserError, match="plain takes no decisions"):
         foreign.load()
