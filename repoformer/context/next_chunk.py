@@ -14,7 +14,7 @@ from repoformer.code.languages import family_of
 from repoformer.code.lines import lines_of
 from repoformer.code.records import Blank, Chunk, RankedChunk, RetrievedContext, SourceFile
 from repoformer.context.leaks import CopyFinder
-from repoformer.retrieval.kernels import Mask
+from repoformer.retrieval.compilation import Mask
 from repoformer.retrieval.scorers import Scorer, build_index
 
 Neighbour = Literal["next", "same"]

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from repoformer.retrieval.kernels import Mask, Scores, search_weighted, weighted_scores
-from repoformer.retrieval.postings import WordIndex, ranked, words
+from repoformer.retrieval.compilation import Hits, Mask, Scores
+from repoformer.retrieval.kernels import search_weighted, weighted_scores
+from repoformer.retrieval.postings import WordIndex
+from repoformer.retrieval.vocabulary import words
 
 
 class BM25Index:
@@ -26,11 +28,11 @@ class BM25Index:
 
     def scores(self, query: str) -> Scores:
         """``BM25Okapi.get_scores`` of every text, in the order of the texts; a repeated query word counts again."""
-        postings, (asked, _) = self._words.postings, self._words.asked(query)
+        postings, (asked, _) = self._words.postings, self._words.vocabulary.asked(query, once=False)
         scores, _ = weighted_scores(asked, postings.starts, postings.texts, self._weights, len(postings))
         return scores
 
-    def search(self, query: str, top: int, allowed: Mask | None = None) -> list[tuple[int, float]]:
+    def search(self, query: str, top: int, allowed: Mask | None = None) -> Hits:
         """The ``top`` best-scored of the ``allowed`` texts as (position, score), best first, ties by position.
 
         A text that shares no word with the query is no hit, so fewer may come back; one that shares a word is a hit
@@ -38,17 +40,18 @@ class BM25Index:
         """
         if top < 1:
             return []
-        postings, (asked, _) = self._words.postings, self._words.asked(query)
+        postings, (asked, _) = self._words.postings, self._words.vocabulary.asked(query, once=False)
         mask = self._words.everything if allowed is None else allowed
-        return ranked(search_weighted(asked, postings.starts, postings.texts, self._weights, mask, top))
+        return search_weighted(asked, postings.starts, postings.texts, self._weights, mask, top)
 
     def _posting_weights(self, texts: Sequence[str]) -> Scores:
         """What each posting adds to its text's score when its word is asked for once."""
         postings = self._words.postings
-        if not self._words.numbers:  # rank-bm25 divides by the number of words
+        numbers = self._words.vocabulary.numbers
+        if not numbers:  # rank-bm25 divides by the number of words
             return np.zeros(0)
         statistics = BM25Okapi([words(text) for text in texts])
-        idf = np.fromiter((statistics.idf[word] for word in self._words.numbers), np.float64, len(self._words.numbers))
+        idf = np.fromiter((statistics.idf[word] for word in numbers), np.float64, len(numbers))
         length = np.asarray(statistics.doc_len)[postings.texts]
         norm = statistics.k1 * (1 - statistics.b + statistics.b * length / statistics.avgdl)
         weights: Scores = idf[postings.terms] * postings.counts * (statistics.k1 + 1) / (postings.counts + norm)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from repoformer.retrieval.kernels import Mask, Numbers, Scores, invert, shared_words
-
-_WORD = re.compile(r"\w+")
+from repoformer.retrieval.compilation import Bytes, Mask, Numbers, Starts, compiled
+from repoformer.retrieval.kernels import shared_words
+from repoformer.retrieval.vocabulary import Vocabulary, words
 
 LINES_KEPT = 100_000
-"""Lines whose words are remembered, some 25 MB; with more lines, finding the words is a small part of a search."""
+"""Lines whose words are remembered while an index is built, some 25 MB."""
 
+ROWS = 255
+"""Most words that have a row: a byte holds the sum of so many ones."""
 
-def words(text: str) -> list[str]:
-    r"""The ``\w+`` runs of a text, in order and case-sensitive: identifiers, keywords, numbers, words of comments."""
-    return _WORD.findall(text)
+ROW_BYTES = 4_000_000
+"""Most memory for rows: larger ones leave the processor's caches, and gain little over postings."""
+
+ROW_SHARE = 32
+"""A word is frequent if more than one text in so many holds it: then its row is added up faster than its postings."""
 
 
 class Postings:
@@ -34,6 +36,15 @@ class Postings:
     def terms(self) -> Numbers:
         """The term of each posting."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
+    def rows(self) -> Bytes:
+        """Ones for the texts that hold a term, and zeros, for as many of the first terms as there are frequent ones."""
+        frequent = np.diff(self.starts) > len(self) // ROW_SHARE
+        most = min(ROWS, ROW_BYTES // max(len(self), 1), int(np.count_nonzero(frequent)))
+        rows = np.zeros((most, len(self)), np.uint8)
+        for term, row in enumerate(rows):
+            row[self.texts[self.starts[term] : self.starts[term + 1]]] = 1
+        return rows
 
 
 class TermIndex:
@@ -54,47 +65,78 @@ class TermIndex:
 
     def shared(self, terms: Iterable[str]) -> Numbers:
         """How many of the distinct ``terms`` each text holds."""
-        asked = np.array([self._numbers[term] for term in terms if term in self._numbers], dtype=np.int32)
-        shared, _ = shared_words(asked, self._postings.starts, self._postings.texts, len(self._postings))
-        return shared
+        asked = np.array([self._numbers[term] for term in set(terms) if term in self._numbers], dtype=np.int32)
+        return shared_words(asked, self._postings.starts, self._postings.texts, len(self._postings))
 
 
 class WordIndex:
-    r"""Texts by their ``\w+`` words. A word ends with its line, so a line in many windows is split once."""
+    r"""Texts by their ``\w+`` words, which have numbers in the order of their frequency."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self.numbers: dict[str, int] = {}
-        self._lines: dict[str, bytes] = {}
-        tokens = [b"".join([self._numbered(line) for line in text.split("\n")]) for text in texts]
-        lengths = np.fromiter((len(each) // 4 for each in tokens), np.int32, len(tokens))
-        self.postings = Postings(np.frombuffer(b"".join(tokens), np.int32), lengths, len(self.numbers))
+        lines = _NumberedLines()
+        encoded = [b"".join(map(lines.words_of, text.split("\n"))) for text in texts]
+        lengths = np.fromiter((len(each) // 4 for each in encoded), np.int32, len(encoded))
+        tokens = np.frombuffer(b"".join(encoded), np.int32)
+        order = np.argsort(-np.bincount(tokens, minlength=len(lines.numbers)), kind="stable")
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order))
+        found = list(lines.numbers)
+        self.vocabulary = Vocabulary([found[place] for place in order])
+        self.postings = Postings(rank[tokens], lengths, len(order))
         self.everything: Mask = np.ones(len(texts), dtype=np.bool_)
         """The mask that allows all texts."""
 
-    def asked(self, query: str) -> tuple[Numbers, int]:
-        """The known words of a query, repeated ones repeated, and the number of distinct words that no text holds."""
-        lines = self._lines
-        try:
-            return np.frombuffer(b"".join([lines[line] for line in query.split("\n")]), np.int32), 0
-        except KeyError:
-            found = words(query)
-            known = [self.numbers[word] for word in found if word in self.numbers]
-            unknown = sum(word not in self.numbers for word in set(found))
-            return np.array(known, dtype=np.int32), unknown
 
-    def _numbered(self, line: str) -> bytes:
-        """The numbers of a line's words as int32."""
-        known = self._lines.get(line)
+class _NumberedLines:
+    """Lines as the numbers of their words. A word ends with its line, so a line in many windows is split once."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self._known: dict[str, bytes] = {}
+
+    def words_of(self, line: str) -> bytes:
+        """The numbers of a line's words as int32; a word that is new gets the next number."""
+        known = self._known.get(line)
         if known is not None:
             return known
         number = self.numbers.setdefault
         found = np.array([number(word, len(self.numbers)) for word in words(line)], dtype=np.int32).tobytes()
-        if len(self._lines) < LINES_KEPT:
-            self._lines[line] = found
+        if len(self._known) < LINES_KEPT:
+            self._known[line] = found
         return found
 
 
-def ranked(found: tuple[NDArray[np.int64], Scores]) -> list[tuple[int, float]]:
-    """Positions and scores as pairs."""
-    positions, scores = found
-    return list(zip(positions.tolist(), scores.tolist(), strict=True))
+@compiled
+def invert(tokens: Numbers, lengths: Numbers, words: int) -> tuple[Starts, Numbers, Numbers, Numbers]:
+    """From the words of each text, one text after the other, to the texts of each word.
+
+    Returns ``starts`` [words + 1], each posting's text and how often the word stands in it, and the number of distinct
+    words of each text.
+    """
+    starts = np.zeros(words + 1, np.int64)
+    distinct = np.zeros(len(lengths), np.int32)
+    last = np.full(words, -1, np.int32)  # the text in which a word was seen last
+    place = 0
+    for text in range(len(lengths)):
+        for word in tokens[place : place + lengths[text]]:
+            if last[word] != text:
+                last[word] = text
+                starts[word + 1] += 1
+                distinct[text] += 1
+        place += lengths[text]
+    for word in range(words):
+        starts[word + 1] += starts[word]
+    texts = np.empty(starts[words], np.int32)
+    counts = np.zeros(starts[words], np.int32)
+    free = starts[:-1].copy()
+    last[:] = -1
+    place = 0
+    for text in range(len(lengths)):
+        for word in tokens[place : place + lengths[text]]:
+            if last[word] != text:
+                last[word] = text
+                texts[free[word]] = text
+                free[word] += 1
+            counts[free[word] - 1] += 1
+        place += lengths[text]
+    return starts, texts, counts, distinct

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from repoformer.retrieval.bm25 import BM25Index
+from repoformer.retrieval.compilation import Hits, Mask
 from repoformer.retrieval.jaccard import JaccardIndex
-from repoformer.retrieval.kernels import Mask
 
 Scorer = Literal["jaccard", "bm25"]
 
@@ -15,7 +15,7 @@ Scorer = Literal["jaccard", "bm25"]
 class Index(Protocol):
     """Texts that can be searched by similarity."""
 
-    def search(self, query: str, top: int, allowed: Mask | None = None) -> list[tuple[int, float]]:
+    def search(self, query: str, top: int, allowed: Mask | None = None) -> Hits:
         """(position, score) of the best allowed texts, best first, ties by position."""
 
 

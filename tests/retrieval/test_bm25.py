@@ -10,7 +10,7 @@ from rank_bm25 import BM25Okapi
 
 from repoformer.code.chunking import windows
 from repoformer.retrieval.bm25 import BM25Index
-from repoformer.retrieval.postings import words
+from repoformer.retrieval.vocabulary import words
 
 texts = st.lists(st.sampled_from(["a", "b", "A", "self", "x1", "+", "\n"]), max_size=12).map(" ".join)
 
