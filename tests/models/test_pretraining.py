@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repoformer.code.records import Repository, SourceFile
+from repoformer.code.records import Blank, Repository, SourceFile
 from repoformer.errors import UserError
 from repoformer.models.loading import load_model
 from repoformer.models.pretraining import PretrainRecipe, pretrain, train_tokenizer
 from repoformer.models.pretraining.model import new_model, take_weights
-from repoformer.models.pretraining.probes import TargetLosses, induction, likelihoods
+from repoformer.models.pretraining.probes import TargetLosses, induction, likelihoods, own_lines
 from repoformer.models.pretraining.recipe import Architecture, Mixture, Phase
 from repoformer.models.pretraining.rows import RowMaker, shares_of, target_mask
 from repoformer.models.pretraining.run import prepare, train
@@ -165,6 +165,11 @@ def test_target_mask_is_what_reading_from_left_to_right_gives(row):
     assert target_mask(np.array([row]), middle, end)[0].tolist() == expected
 
 
+def test_own_lines_hold_the_target_between_its_neighbours():
+    blank = Blank("id", "alpha", "1", "MIT", "a/b.py", "python", "chunk", 2, 4, "one\ntwo\n", "\nfive", "three\nfour")
+    assert own_lines(blank).text == "one\ntwo\nthree\nfour\nfive"
+
+
 # -- structured start ------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +204,7 @@ def test_a_run_exports_a_model_that_loads(prepared):
 def test_probes_measure_the_held_out_repository(prepared):
     train(prepared, prepared / "data", RECIPE)
     last = json.loads((prepared / "metrics.jsonl").read_text().splitlines()[-1])
-    assert {"repeated_48", "nll_without", "nll_with", "es_without", "es_with"} <= set(last)
+    assert {"repeated_48", "nll_without", "nll_with", "es_without", "es_with", "es_told"} <= set(last)
 
 
 def test_a_run_starts_with_the_weights_of_another(prepared):

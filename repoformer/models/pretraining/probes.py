@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from repoformer.seeding import generator
 _INDUCTION_ROWS = 8
 _RETRIEVED = 10
 """Chunks per blank, as in evaluation."""
+_OWN_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +146,17 @@ def likelihoods(losses: Sequence[TargetLosses], repositories: Sequence[str]) -> 
 
 
 def completions(loaded: LoadedModel, held_out: Sequence[HeldOut]) -> dict[str, float]:
-    """Edit similarity of greedy completions without and with context, and how often context changed it."""
-    requests = [ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks)) for one in held_out]
-    arms = complete_arms(loaded, requests, progress=False)
+    """Edit similarity of greedy completions without and with context, and how often context changed it.
+
+    ``told`` is with the blank's own lines as the context: what a model reaches that makes use of what it is shown.
+    """
+    retrieved = [ArmRequest(one.blank, tuple(ranked.chunk for ranked in one.context.chunks)) for one in held_out]
+    told = [ArmRequest(one.blank, (own_lines(one.blank),)) for one in held_out]
+    texts = zip(*_texts(loaded, retrieved), _texts(loaded, told)[1], strict=True)
     pairs = np.array(
         [
-            [
-                edit_similarity(postprocess(one.blank, text), one.blank.target)
-                for text in (arm.text_without, arm.text_with)
-            ]
-            for one, arm in zip(held_out, arms, strict=True)
+            [edit_similarity(postprocess(one.blank, text), one.blank.target) for text in three]
+            for one, three in zip(held_out, texts, strict=True)
         ]
     )
     return {
@@ -162,4 +165,19 @@ def completions(loaded: LoadedModel, held_out: Sequence[HeldOut]) -> dict[str, f
         "es_with": float(pairs[:, 1].mean()),
         "better_with": float((pairs[:, 1] > pairs[:, 0]).mean()),
         "worse_with": float((pairs[:, 1] < pairs[:, 0]).mean()),
+        "es_told": float(pairs[:, 2].mean()),
+        "exact_told": float((pairs[:, 2] == 1.0).mean()),
     }
+
+
+def own_lines(blank: Blank) -> Chunk:
+    """The blank's lines, with three of those above and below, as a chunk of another file."""
+    *_, start = blank.left.rpartition("\n")
+    above, below = blank.left.split("\n")[-_OWN_LINES - 1 : -1], blank.right.split("\n")[: _OWN_LINES + 1]
+    lines = [*above, *f"{start}{blank.target}{below[0]}".split("\n"), *below[1:]]
+    return Chunk(f"copy_of_{Path(blank.path).name}", 0, len(lines), "\n".join(lines))
+
+
+def _texts(loaded: LoadedModel, requests: Sequence[ArmRequest]) -> tuple[list[str], list[str]]:
+    arms = complete_arms(loaded, requests, progress=False)
+    return [arm.text_without for arm in arms], [arm.text_with for arm in arms]
