@@ -24,6 +24,7 @@ SCHEMAS = {
     "pocket/longer.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/pretrain.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/scratch.yaml": "repoformer.models.pretraining:PretrainRecipe",
+    "pocket/settle.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "pocket/twins.yaml": "repoformer.models.pretraining.recipe:PocketRecipe",
     "quickstart.yaml": "repoformer.quickstart:QuickstartRecipe",
 }
