@@ -33,8 +33,13 @@ def extended(key: np.uint64, byte: np.uint8) -> np.uint64:
 
 @compiled
 def first_slot(key: np.uint64, slots: Numbers) -> np.int64:
-    """Where the search for a key starts in a hash table of 2^n slots, by Fibonacci hashing."""
-    return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (len(slots) - 1)
+    """Where the search for a key starts in a hash table of at most 2^32 slots, a power of two, by Fibonacci hashing.
+
+    The upper half of the key goes into the lower one first: no slot would depend on the highest bits otherwise, and
+    names that differ in their first letter only would share one.
+    """
+    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(mixed >> np.uint64(32)) & (len(slots) - 1)
 
 
 @compiled

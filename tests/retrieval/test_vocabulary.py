@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from repoformer.retrieval.kernels import first_slot
 from repoformer.retrieval.vocabulary import Vocabulary
 
 # The compiled loop knows bytes only. Beyond ASCII there are letters, digits, and signs of two to four bytes, line ends
@@ -55,6 +56,15 @@ def test_a_full_table_finds_every_word() -> None:
     numbers, unknown = Vocabulary(known).asked(" ".join(reversed(known)), once=False)
     np.testing.assert_array_equal(numbers, np.arange(1000)[::-1])
     assert unknown == 0
+
+
+@pytest.mark.parametrize("pattern", ["{}{}aaaaa", "{}aaaaa{}", "aaaaa{}{}", "0x{}{}000000"])
+def test_words_that_differ_in_two_places_share_few_slots(pattern: str) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEF"
+    vocabulary = Vocabulary([pattern.format(one, other) for one in letters for other in letters])
+    keys, slots, *_ = vocabulary.table
+    by_chance = len(slots) * (1 - (1 - 1 / len(slots)) ** len(keys))
+    assert len({first_slot(key, slots) for key in keys}) > by_chance / 2
 
 
 def test_no_words_know_none() -> None:
