@@ -25,3 +25,13 @@ _INDEXES: dict[Scorer, Callable[[Sequence[str]], Index]] = {"jaccard": JaccardIn
 def build_index(scorer: Scorer, texts: Sequence[str]) -> Index:
     """An index over ``texts`` for the scorer of this name."""
     return _INDEXES[scorer](texts)
+
+
+def compile_search(scorer: Scorer) -> None:
+    """Compiles what a search with this scorer runs, or reads it from the disk, so that no measured search waits for it.
+
+    A query with words that no text holds takes a way of its own.
+    """
+    index = build_index(scorer, ["known"])
+    for query in ("known", "unknown"):
+        index.search(query, top=1)

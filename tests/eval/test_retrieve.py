@@ -46,6 +46,23 @@ def test_one_index_serves_all_blanks_of_a_size(
     assert sorted(built) == [20, 50]
 
 
+def test_nothing_is_compiled_while_seconds_are_measured(
+    repositories: list[Repository], blanks: list[Blank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by a query with words that no file holds either: it takes another way than the first one, which warms up."""
+    steps: list[str] = []
+
+    class Noted(NextChunk):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            steps.append("index")
+            super().__init__(*arguments, **keywords)
+
+    monkeypatch.setattr(next_chunk_settings, "NextChunk", Noted)
+    monkeypatch.setattr(retrieve, "compile_search", steps.append)
+    next(prepare(repositories[0], blanks[:1], NextChunkSettings(scorer="bm25")))
+    assert steps == ["bm25", "index"]
+
+
 def test_the_recipe_names_the_scorer(repositories: list[Repository], blanks: list[Blank]) -> None:
     for scorer in ("jaccard", "bm25"):
         for one in prepare(repositories[0], blanks[:2], NextChunkSettings(scorer=scorer)):
