@@ -15,7 +15,7 @@ from rank_bm25 import BM25Okapi
 
 from repoformer.retrieval.compilation import Hits, Mask, Scores
 from repoformer.retrieval.kernels import search_weighted, weighted_scores
-from repoformer.retrieval.postings import WordIndex
+from repoformer.retrieval.postings import WordIndex, mask_over
 from repoformer.retrieval.vocabulary import words
 
 
@@ -41,7 +41,7 @@ class BM25Index:
         if top < 1:
             return []
         postings, (asked, _) = self._words.postings, self._words.vocabulary.asked(query, once=False)
-        mask = self._words.everything if allowed is None else allowed
+        mask = mask_over(self._words.everything, allowed)
         return search_weighted(asked, postings.starts, postings.texts, self._weights, mask, top)
 
     def _posting_weights(self, texts: Sequence[str]) -> Scores:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from repoformer.retrieval.compilation import Hits, Mask
 from repoformer.retrieval.kernels import search_query, search_words
-from repoformer.retrieval.postings import WordIndex
+from repoformer.retrieval.postings import WordIndex, mask_over
 from repoformer.retrieval.vocabulary import encoded
 
 
@@ -31,7 +31,7 @@ class JaccardIndex:
         """
         if top < 1:
             return []
-        mask = self._everything if allowed is None else allowed
+        mask = mask_over(self._everything, allowed)
         hits = search_query(encoded(query), *self._index, mask, top)
         if hits is None:
             asked, unknown = self._vocabulary.asked(query, once=True)

@@ -87,6 +87,15 @@ class WordIndex:
         """The mask that allows all texts."""
 
 
+def mask_over(everything: Mask, allowed: Mask | None) -> Mask:
+    """``allowed``, by default everything. Compiled code would run past the end of a mask of another length."""
+    if allowed is None:
+        return everything
+    if allowed.shape != everything.shape:
+        raise ValueError(f"a mask of shape {allowed.shape} does not fit an index of {len(everything)} texts")
+    return allowed
+
+
 class _NumberedLines:
     """Lines as the numbers of their words. A word ends with its line, so a line in many windows is split once."""
 

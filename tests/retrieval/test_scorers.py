@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from repoformer.retrieval.scorers import Scorer, build_index
 
 COMPILED_BY_A_SEARCH = """
 import numpy as np
@@ -31,3 +34,10 @@ def test_after_compile_search_no_search_compiles(scorer: str) -> None:
     program = COMPILED_BY_A_SEARCH.replace("SCORER", scorer)
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("scorer", ["jaccard", "bm25"])
+@pytest.mark.parametrize("length", [0, 2, 4])
+def test_a_mask_of_another_length_is_refused(scorer: Scorer, length: int) -> None:
+    with pytest.raises(ValueError, match="mask"):
+        build_index(scorer, ["a", "b", "c"]).search("a", 1, np.ones(length, np.bool_))
