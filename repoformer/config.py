@@ -60,7 +60,7 @@ def parse_recipe(
     try:
         return schema.model_validate(values)
     except ValidationError as error:
-        problems = [_explain(schema, problem, typed or {}) for problem in error.errors()]
+        problems = [_explain(schema, values, problem, typed or {}) for problem in error.errors()]
         raise UserError("\n".join(f"{where}: {problem}" for problem in problems)) from None
 
 
@@ -168,8 +168,8 @@ def _position(node: list[Any], name: str, override: str) -> int:
     return int(name)
 
 
-def _explain(schema: type[BaseModel], problem: Any, typed: Mapping[str, str]) -> str:
-    place = _as_typed(".".join(str(part) for part in problem["loc"]), typed) or "recipe"
+def _explain(schema: type[BaseModel], values: Any, problem: Any, typed: Mapping[str, str]) -> str:
+    place = _as_typed(_dotted_key(values, problem["loc"]), typed) or "recipe"
     if problem["type"] == "extra_forbidden":
         known = _known_keys(schema, problem["loc"][:-1])
         close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
@@ -182,6 +182,20 @@ def _explain(schema: type[BaseModel], problem: Any, typed: Mapping[str, str]) ->
     message = problem["msg"].removeprefix("Value error, ")
     seen = repr(problem["input"])
     return f"{place}: {message} (got {seen if len(seen) <= 80 else seen[:77] + '...'})"
+
+
+def _dotted_key(values: Any, path: tuple[Any, ...]) -> str:
+    """The key at a path in which pydantic also names the ``kind`` of a section, as if it were one more section."""
+    keys: list[str] = []
+    told = False
+    for part in path:
+        if isinstance(values, dict) and part == values.get("kind") and not told:
+            told = True
+            continue
+        keys.append(str(part))
+        inside = part in values if isinstance(values, dict) else isinstance(values, list) and isinstance(part, int)
+        values, told = values[part] if inside else None, False
+    return ".".join(keys)
 
 
 def _as_typed(place: str, typed: Mapping[str, str]) -> str:

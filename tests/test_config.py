@@ -79,6 +79,14 @@ def test_a_section_that_does_not_say_its_kind_lacks_a_key(tmp_path: Path) -> Non
     assert line.endswith("sources.0.kind: this key is required")
 
 
+def test_a_key_of_a_section_is_named_without_its_kind(tmp_path: Path) -> None:
+    (line,) = problems(tmp_path, "train: {steps: 1}\nsources: [{kind: folder}]\n")
+    assert line.endswith("sources.0.path: this key is required")
+    with pytest.raises(UserError, match=r"data\.sources\.0\.pth: unknown key \(did you mean path\?\)"):
+        text = "train: {steps: 1}\nsources: [{kind: folder, path: a}]\n"
+        load_recipe(Small, recipe(tmp_path, text), ["sources.0.pth=b"], "data.")
+
+
 def test_a_missing_key_is_called_required(tmp_path: Path) -> None:
     (line,) = problems(tmp_path, "train: {}\n")
     assert "train.steps" in line

@@ -21,7 +21,7 @@ def parse(**changes: Any) -> DataRecipe:
     [
         ({"sources": []}, "sources"),
         ({"sources": [{"kind": "github"}]}, "sources.0"),
-        ({"sources": [{"kind": "folder", "path": "d", "licence": "mine"}]}, "sources.0.folder.licence"),
+        ({"sources": [{"kind": "folder", "path": "d", "licence": "mine"}]}, "sources.0.licence"),
         ({"licences": []}, "licences"),
         ({"licences": ["MIT", "Some Licence"]}, "licences"),
         ({"filter": {"files": 5, "max_files": 3}}, "filter.max_files"),
