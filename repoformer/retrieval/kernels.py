@@ -32,14 +32,18 @@ def extended(key: np.uint64, byte: np.uint8) -> np.uint64:
 
 
 @compiled
-def first_slot(key: np.uint64, slots: Numbers) -> np.int64:
-    """Where the search for a key starts in a hash table of at most 2^32 slots, a power of two, by Fibonacci hashing.
+def shift_to(slots: Numbers) -> np.uint64:
+    """By how much 64 bits are too many for a place in a hash table of 2^n slots, two at least."""
+    shift, places = np.uint64(63), len(slots) >> 2
+    while places:
+        shift, places = shift - np.uint64(1), places >> 1
+    return shift
 
-    The upper half of the key goes into the lower one first: no slot would depend on the highest bits otherwise, and
-    names that differ in their first letter only would share one.
-    """
-    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mixed >> np.uint64(32)) & (len(slots) - 1)
+
+@compiled
+def first_slot(key: np.uint64, shift: np.uint64) -> np.int64:
+    """Where the search for a key starts, by Fibonacci hashing: only the highest bits depend on all of the key's."""
+    return np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> shift)
 
 
 @compiled
@@ -48,11 +52,11 @@ def hashed_words(spelling: Bytes, begins: Numbers, slots: Numbers) -> Keys:
 
     Word ``w`` is spelt at ``[begins[w], begins[w + 1])``. Keys of long words need not differ.
     """
-    keys = np.zeros(len(begins) - 1, np.uint64)
+    keys, shift = np.zeros(len(begins) - 1, np.uint64), shift_to(slots)
     for word in range(len(keys)):
         for byte in spelling[begins[word] : begins[word + 1]]:
             keys[word] = extended(keys[word], byte)
-        slot = first_slot(keys[word], slots)
+        slot = first_slot(keys[word], shift)
         while slots[slot] >= 0:
             slot = (slot + 1) & (len(slots) - 1)
         slots[slot] = word
@@ -104,10 +108,10 @@ def known_words(
     source = np.frombuffer(text, np.uint8)
     edges, edge_keys = word_edges(source)
     found, seen = np.empty(len(edges) // 2, np.int32), np.zeros(len(keys), np.bool_)
-    count = others = 0
+    shift, count, others = shift_to(slots), 0, 0
     for turn in range(len(found)):
         begin, end, key = edges[2 * turn], edges[2 * turn + 1], edge_keys[2 * turn + 1]
-        slot = first_slot(key, slots)
+        slot = first_slot(key, shift)
         word = slots[slot]
         while word >= 0 and not (
             keys[word] == key and spelt_alike(source, begin, end, spelling, begins[word], begins[word + 1])

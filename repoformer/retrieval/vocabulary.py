@@ -52,5 +52,5 @@ def _table(spelt: list[bytes]) -> tuple[Keys, Numbers, Numbers, Bytes]:
     """The hash table of words by their bytes, half full at most."""
     begins = np.cumsum([0, *map(len, spelt)], dtype=np.int32)
     spelling = np.frombuffer(b"".join(spelt), np.uint8)
-    slots = np.full(1 << (2 * len(spelt)).bit_length(), -1, np.int32)
+    slots = np.full(1 << (2 * len(spelt) + 1).bit_length(), -1, np.int32)
     return hashed_words(spelling, begins, slots), slots, begins, spelling

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repoformer.retrieval.kernels import first_slot
+from repoformer.retrieval.kernels import first_slot, shift_to
 from repoformer.retrieval.vocabulary import Vocabulary
 
 # The compiled loop knows bytes only. Beyond ASCII there are letters, digits, and signs of two to four bytes, line ends
@@ -64,7 +64,15 @@ def test_words_that_differ_in_two_places_share_few_slots(pattern: str) -> None:
     vocabulary = Vocabulary([pattern.format(one, other) for one in letters for other in letters])
     keys, slots, *_ = vocabulary.table
     by_chance = len(slots) * (1 - (1 - 1 / len(slots)) ** len(keys))
-    assert len({first_slot(key, slots) for key in keys}) > by_chance / 2
+    assert len({first_slot(key, shift_to(slots)) for key in keys}) > by_chance / 2
+
+
+@pytest.mark.parametrize("slots", [2, 4, 64, 1 << 20])
+def test_slots_fill_the_table(slots: int) -> None:
+    keys = np.random.default_rng(0).integers(1 << 63, size=1000, dtype=np.uint64)
+    found = [first_slot(key, shift_to(np.empty(slots, np.int32))) for key in keys]
+    assert 0 <= min(found) <= slots // 64
+    assert slots - 1 - slots // 64 <= max(found) < slots
 
 
 def test_no_words_know_none() -> None:
