@@ -129,6 +129,15 @@ def test_the_end_of_a_file_is_never_spelled_out_in_comments(builder):
         assert "<|endoftext|>" not in text
 
 
+def test_a_blank_for_which_nothing_was_found_gets_no_relative(builder):
+    parts = [builder.encode(text) for text in ("x = 1\n", "z = 3\n", "", "y = 2\n")]
+    tokens = TokenFile("key", Ragged.of([parts[0]]), Ragged.of(parts))
+    only = Mixture(plain=0, infill=0, infill_with_context=0, twins=1, copies=0)
+    (row,) = RowMaker(tokens, builder, seed=0).batch(0, Phase(until=1.0, length=64, rows=1, mixture=only)).tolist()
+    prompt = builder.prompt(builder.in_file("x = 1\n", "z = 3\n"), None)
+    assert row[: len(prompt)] == prompt
+
+
 def test_a_step_draws_the_same_rows_again(prepared, builder):
     rows = RowMaker(load_tokens(prepared / "data/tokens.npz"), builder, seed=0)
     phase = Phase(until=1.0, length=128, rows=3)

@@ -84,6 +84,8 @@ class RowMaker:
 
     def _infill_with_twin(self, rng: random.Random, length: int) -> list[int]:
         blank = self._blank(rng, length)
+        if not len(blank.cross_file):
+            return self._document(blank, length, with_context=False)
         decode, encode = self.builder.tokenizer.decode, self.builder.encode
         left, right, cross_file, target = (decode(part.tolist()) for part in blank)
         context = encode(with_twin(cross_file, left, target, right, rng))
