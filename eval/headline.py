@@ -14,7 +14,7 @@ LEAD = 3
 
 
 def headline(summary: Json) -> list[str]:
-    """About the first model that decides, at its own thresholds, over all blanks; else about context itself.
+    """About the first model that decides, or that a gate decides for, at the thresholds; else about context itself.
 
     The first ``LEAD`` sentences are what to take away, the others support them.
     """
@@ -58,8 +58,10 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
     own, always, random, oracle = (rows[policy] for policy in ("threshold", "always", "random", "oracle"))
     why_not = doubt(summary, model)
     judged = not why_not
+    gate = next(each["gate"] for each in summary["models"] if each["name"] == model)
+    decided = f"{model}, for which {gate} decides at its thresholds," if gate else f"{model} at its own thresholds"
     yield (
-        f"On {own['n']} blanks of {own['repositories']} repositories, {model} at its own thresholds retrieves "
+        f"On {own['n']} blanks of {own['repositories']} repositories, {decided} retrieves "
         f"for {own['share_retrieved']:.0%} and reaches an edit similarity of {own['es']:.3f}."
     )
     if why_not:
@@ -83,7 +85,7 @@ def _on_selection(summary: Json, model: str) -> Iterator[str]:
             f"{verdict(compared[control, 'always'], judged=judged)}."
         )
     yield (
-        f"A coin that retrieves as often reaches {random['es']:.3f}; the decisions are "
+        f"A coin that retrieves as often for each kind of blank reaches {random['es']:.3f}; the decisions are "
         f"{verdict(compared[model, 'random'], judged=judged)}."
     )
     yield f"Perfect selection between the same completions would reach {oracle['es']:.3f}."

@@ -250,6 +250,12 @@ def test_the_headline_says_on_how_many_blanks_seconds_were_measured(summary: dic
     assert "All blanks: 12 of 3 repositories, seconds on 3 of them" in " ".join(Outline(render(summary)).text)
 
 
+def test_the_headline_says_who_decides(summary: dict[str, Any]) -> None:
+    assert ", deciding at its own thresholds retrieves" in " ".join(headline(summary))
+    next(model for model in summary["models"] if model["name"] == "deciding")["gate"] = "other"
+    assert ", deciding, for which other decides at its thresholds, retrieves" in " ".join(headline(summary))
+
+
 def test_the_headline_compares_with_the_control(summary: dict[str, Any]) -> None:
     assert "Against the FIM-only control that always retrieves" in " ".join(headline(summary))
     assert "There is no FIM-only control" in " ".join(headline(summary | {"control": None}))
