@@ -68,7 +68,7 @@ def _as_text(completion: Completion) -> str:
     parts = [f"decide {seconds.decide:.3f} s", f"generate {seconds.generate:.3f} s"]
     if seconds.retrieve is not None:
         parts.insert(1, f"retrieve {seconds.retrieve:.3f} s")
-    lines = [completion.text, "", f"decision: {_decision(completion)} (policy {completion.policy})"]
+    lines = [completion.text, "", f"decision: {_decision(completion)} (policy {_policy(completion)})"]
     lines += [f"note: {completion.note}"] if completion.note else []
     lines += ["retrieved:"] if completion.chunks else []
     for ranked in completion.chunks:
@@ -80,6 +80,12 @@ def _as_text(completion: Completion) -> str:
 def _decision(completion: Completion) -> str:
     words = "retrieve" if completion.decision else "do not retrieve"
     return words if completion.p_retrieve is None else f"{words}, P(<cc>) = {completion.p_retrieve:.4f}"
+
+
+def _policy(completion: Completion) -> str:
+    if completion.threshold is None:
+        return completion.policy
+    return f"{completion.policy}: above {completion.threshold:.4f} for a {completion.kind} blank"
 
 
 def _as_json(completion: Completion, model: str, place: str) -> dict[str, Any]:
@@ -97,6 +103,8 @@ def _as_json(completion: Completion, model: str, place: str) -> dict[str, Any]:
         "place": place,
         "model": model,
         "policy": completion.policy,
+        "kind": completion.kind,
+        "threshold": completion.threshold,
         "text": completion.text,
         "retrieve": completion.decision,
         "p_retrieve": completion.p_retrieve,

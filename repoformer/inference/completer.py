@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Protocol
 
 from repoformer.code.languages import LANGUAGES
-from repoformer.code.records import Blank, RankedChunk, RetrievedContext
+from repoformer.code.records import Blank, Kind, RankedChunk, RetrievedContext
 from repoformer.errors import UserError
 from repoformer.inference.cached_pass import CachedPass
 from repoformer.inference.decision import read_branch, read_decisions
 from repoformer.inference.insertion_point import InsertionPoint
-from repoformer.inference.policies import Policy, default_policy
+from repoformer.inference.policies import Policy, Threshold, default_policy
 from repoformer.inference.stopping import Reason, TokenText, stop_for
 from repoformer.inference.working_tree import WorkingTree
 from repoformer.models.loading import LoadedModel, load_model
 
 NOTHING_TO_SHOW = "context was asked for, but the repository holds nothing else to show: completed without"
+WROTE_NOTHING = "the model wrote nothing"
 NO_DECISIONS = (
     "this model was not trained to decide, so context is always retrieved; choose a policy (never, always), or a model "
     "that decides: `repoformer quickstart` makes one"
@@ -61,6 +62,10 @@ class Completion:
     """Whose decision it was."""
     note: str = ""
     """What one would not expect of it."""
+    kind: Kind = "line"
+    """Of the blank: a model has a threshold for each."""
+    threshold: float | None = None
+    """What P(``<cc>``) had to exceed; None for a policy without one."""
 
 
 class SelectiveCompleter:
@@ -134,6 +139,7 @@ class SelectiveCompleter:
         read_branch(read, builder, [builder.branch(cross_file)])
         stop = stop_for(builder, self._text, blank, lines)
         read.decode([stop])
+        notes += [WROTE_NOTHING] if not stop.text.strip() else []
         return Completion(
             text=stop.text,
             decision=decision,
@@ -147,6 +153,8 @@ class SelectiveCompleter:
             stopped_by=stop.reason,
             policy=policy.name,
             note="; ".join(notes),
+            kind=blank.kind,
+            threshold=policy.above(blank.kind) if isinstance(policy, Threshold) else None,
         )
 
     def _check_policy(self, policy: Policy) -> None:

@@ -47,7 +47,7 @@ def test_people_see_completion_decision_context_and_times(
     assert complete("--repo", repository, "module_0.py:100", "--model", model, "--threshold", 0) == 0
     shown = capsys.readouterr().out
     assert "decision: retrieve, P(<cc>) = 0." in shown
-    assert "(policy threshold)" in shown
+    assert "(policy threshold: above 0.0000 for a line blank)" in shown
     assert "retrieved:\n  module_" in shown
     assert "similarity 0." in shown
     assert all(part in shown for part in ("time: decide 0.", "retrieve 0.", "generate 0."))

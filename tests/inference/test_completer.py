@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from repoformer.code.records import Blank, Chunk, RankedChunk, RetrievedContext
+from repoformer.code.records import Blank, Chunk, Kind, RankedChunk, RetrievedContext
 from repoformer.errors import UserError
 from repoformer.inference.arms import ArmRequest, complete_arms
-from repoformer.inference.completer import NO_DECISIONS, NOTHING_TO_SHOW, SelectiveCompleter
+from repoformer.inference.cached_pass import CachedPass
+from repoformer.inference.completer import NO_DECISIONS, NOTHING_TO_SHOW, WROTE_NOTHING, SelectiveCompleter
 from repoformer.inference.policies import Always, Greedy, Never, Threshold
 from repoformer.models.loading import LoadedModel
 
@@ -87,6 +88,25 @@ def test_greedy_follows_the_arg_max(completer: SelectiveCompleter, blanks: list[
     blank, chunks = blanks[2]
     (arms,) = complete_arms(completer.loaded, [ArmRequest(blank, chunks)], progress=False)
     assert completer.complete(blank, Source(chunks), Greedy()).decision == arms.greedy
+
+
+def test_a_completion_says_which_threshold_decided(
+    completer: SelectiveCompleter, blanks: list[BlankAndContext]
+) -> None:
+    by_kind: dict[Kind, float] = {"line": 0.1, "api": 0.2, "chunk": 0.3, "function": 0.4}
+    for blank, chunks in blanks:
+        completion = completer.complete(blank, Source(chunks), Threshold(by_kind))
+        assert (completion.kind, completion.threshold) == (blank.kind, by_kind[blank.kind])
+        assert completion.p_retrieve is not None
+        assert completion.decision == (completion.p_retrieve > by_kind[blank.kind])
+
+
+def test_a_model_that_writes_nothing_is_said_to(
+    completer: SelectiveCompleter, blanks: list[BlankAndContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank, chunks = blanks[0]
+    monkeypatch.setattr(CachedPass, "decode", lambda self, stops: [[] for _ in stops])
+    assert completer.complete(blank, Source(chunks), Always()).note == WROTE_NOTHING
 
 
 def test_nothing_found_is_completed_without_context_and_said(
