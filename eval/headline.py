@@ -26,9 +26,10 @@ def doubt(summary: Json, model: str) -> str:
     """Why nothing here may be called better or worse; empty where it may."""
     chance, best = chance_es(summary), best_served(summary, model)["es"]
     repositories = len(summary["data"]["repositories"])
+    few = f"{repositories} repositories are too few for their intervals to be believed"
     reasons = [
         *([f"{model} is not above the level of chance (ES {chance:.3f})"] if best <= chance else []),
-        *([f"{repositories} repositories are too few"] if repositories < FEW_REPOSITORIES else []),
+        *([few] if repositories < FEW_REPOSITORIES else []),
     ]
     return " and ".join(reasons)
 
