@@ -60,12 +60,12 @@ class Completion:
     stopped_by: Reason | None
     policy: str
     """Whose decision it was."""
+    kind: Kind
+    """Of the blank: a model has a threshold for each."""
+    threshold: float | None
+    """What P(``<cc>``) had to exceed; None for a policy without one."""
     note: str = ""
     """What one would not expect of it."""
-    kind: Kind = "line"
-    """Of the blank: a model has a threshold for each."""
-    threshold: float | None = None
-    """What P(``<cc>``) had to exceed; None for a policy without one."""
 
 
 class SelectiveCompleter:

@@ -18,8 +18,10 @@ def cross_file_text(chunks: Iterable[Chunk], comment: str) -> str:
     chunks = list(chunks)
     if not chunks:
         return ""
-    parts = [f"{comment} {HEADER}\n\n"]
-    for chunk in chunks:
-        lines = [ORIGIN, chunk.path, *chunk.text.split("\n")]
-        parts.append("".join(f"{comment} {line}".rstrip() + "\n" for line in lines) + "\n")
-    return "".join(parts)
+    shown = (as_comments(f"{ORIGIN}\n{chunk.path}\n{chunk.text}", comment) for chunk in chunks)
+    return "\n\n".join([f"{comment} {HEADER}", *shown, ""])
+
+
+def as_comments(code: str, comment: str) -> str:
+    """Every line a comment, as cross-file context shows it."""
+    return "\n".join(f"{comment} {line}".rstrip() for line in code.split("\n"))

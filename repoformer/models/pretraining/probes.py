@@ -21,6 +21,7 @@ from repoformer.metrics.text import edit_similarity
 from repoformer.models.loading import LoadedModel
 from repoformer.models.pretraining.documents import blanks_with_context
 from repoformer.models.pretraining.recipe import PretrainRecipe
+from repoformer.models.pretraining.twins import with_neighbours
 from repoformer.prompt.builder import PromptBuilder
 from repoformer.seeding import generator
 
@@ -172,9 +173,7 @@ def completions(loaded: LoadedModel, held_out: Sequence[HeldOut]) -> dict[str, f
 
 def own_lines(blank: Blank) -> Chunk:
     """The blank's lines, with three of those above and below, as a chunk of another file."""
-    *_, start = blank.left.rpartition("\n")
-    above, below = blank.left.split("\n")[-_OWN_LINES - 1 : -1], blank.right.split("\n")[: _OWN_LINES + 1]
-    lines = [*above, *f"{start}{blank.target}{below[0]}".split("\n"), *below[1:]]
+    lines = with_neighbours(blank.left, blank.target, blank.right, _OWN_LINES, _OWN_LINES)
     return Chunk(f"copy_of_{Path(blank.path).name}", 0, len(lines), "\n".join(lines))
 
 

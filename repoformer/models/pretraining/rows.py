@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from repoformer.models.pretraining.recipe import Phase
 from repoformer.models.pretraining.token_file import BlankTokens, TokenFile
-from repoformer.models.pretraining.twins import as_comments, with_twin
+from repoformer.models.pretraining.twins import COMMENT, with_twin
 from repoformer.prompt.budgets import COMPLETION
 from repoformer.prompt.builder import InFile, PromptBuilder
+from repoformer.prompt.cross_file import as_comments
 from repoformer.seeding import generator
 
 _BUDGETS = COMPLETION["pocket"]
@@ -74,7 +75,7 @@ class RowMaker:
 
     def _as_comments(self, code: list[int]) -> list[int]:
         text = self.builder.tokenizer.decode([token for token in code if token != self.builder.end_id])
-        return self.builder.encode(as_comments(text))
+        return self.builder.encode(as_comments(text, COMMENT))
 
     def _infill(self, rng: random.Random, length: int) -> list[int]:
         return self._document(self._blank(rng, length), length, with_context=False)

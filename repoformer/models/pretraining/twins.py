@@ -11,7 +11,11 @@ import keyword
 import random
 import re
 
-from repoformer.prompt.cross_file import ORIGIN
+from repoformer.code.languages import LANGUAGES
+from repoformer.prompt.cross_file import ORIGIN, as_comments
+
+COMMENT = LANGUAGES["python"].comment
+"""The corpus is Python."""
 
 _NAME = re.compile(r"\b[A-Za-z_]\w{2,}\b")
 _MOST_ABOVE, _MOST_BELOW, _MOST_BEFORE = 8, 6, 4
@@ -20,7 +24,7 @@ _RENAMED = 3
 _LOST_LINE = 0.3
 
 
-def with_twin(context: str, left: str, target: str, right: str, rng: random.Random, comment: str = "#") -> str:
+def with_twin(context: str, left: str, target: str, right: str, rng: random.Random) -> str:
     """The cross-file context with a relative of the blank among the lines of its first chunk, as comments.
 
     ``context`` is what ``cross_file_text`` makes, perhaps cut at its end.
@@ -28,26 +32,25 @@ def with_twin(context: str, left: str, target: str, right: str, rng: random.Rand
     lines = context.split("\n")
     body = next((at for at, line in enumerate(lines) if line.endswith(ORIGIN)), len(lines)) + 2
     at = min(len(lines), body + rng.choice([0, 0, rng.randint(1, _MOST_BEFORE)]))
-    twin = as_comments("\n".join(relative(left, target, right, rng)), comment)
+    twin = as_comments("\n".join(relative(left, target, right, rng)), COMMENT)
     return "\n".join([*lines[:at], twin, *lines[at:]])
-
-
-def as_comments(code: str, comment: str = "#") -> str:
-    """Every line as cross-file context has it."""
-    return "\n".join(f"{comment} {line}".rstrip() for line in code.split("\n"))
 
 
 def relative(left: str, target: str, right: str, rng: random.Random) -> list[str]:
     """The blank's lines with some of those around them, often with other names, now and then with a line less."""
-    above, below = rng.randint(1, _MOST_ABOVE), rng.randint(0, _MOST_BELOW)
-    *above_lines, start = left.split("\n")[-above - 1 :]
-    end, *below_lines = right.split("\n")[: below + 1]
-    lines = [*above_lines, *f"{start}{target}{end}".split("\n"), *below_lines]
+    lines = with_neighbours(left, target, right, rng.randint(1, _MOST_ABOVE), rng.randint(0, _MOST_BELOW))
     if rng.random() < _UNCHANGED:
         return lines
     if len(lines) > 2 and rng.random() < _LOST_LINE:
         del lines[rng.randrange(len(lines))]
     return renamed("\n".join(lines), _names(f"{left}{right}"), rng).split("\n")
+
+
+def with_neighbours(left: str, target: str, right: str, above: int, below: int) -> list[str]:
+    """The lines of the target, with at most so many of those above and below it."""
+    *above_lines, start = left.split("\n")[-above - 1 :]
+    end, *below_lines = right.split("\n")[: below + 1]
+    return [*above_lines, *f"{start}{target}{end}".split("\n"), *below_lines]
 
 
 def renamed(text: str, other_names: list[str], rng: random.Random) -> str:
