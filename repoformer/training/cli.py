@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from repoformer.errors import UserError
 
@@ -54,5 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+def leave(status: int) -> NoReturn:
+    """End the process, after all that asked to be called at its end, but do not take the interpreter apart.
+
+    DeepSpeed holds on to process groups that were destroyed, and with them to native threads that may still have a
+    tensor to let go of. One that asks for the interpreter while that is taken apart aborts the process, and the
+    launcher, and SLURM after it, count a run as failed that has finished.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())
