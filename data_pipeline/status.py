@@ -98,9 +98,12 @@ class Status:
 
 def status(out: Path) -> Status:
     """How far the data set in ``out`` is, by the recipe in its ``run.json``."""
+    named = "name the folder that `repoformer data run` writes to"
+    if not (out / "run.json").exists():
+        raise UserError(f"{out}: holds no data set, there is no run.json; {named}")
     run = read_json(out / "run.json")
     if not isinstance(run, dict) or "config" not in run:
-        raise UserError(f"{out / 'run.json'}: holds no recipe; name the folder that `repoformer data run` writes to")
+        raise UserError(f"{out / 'run.json'}: holds no recipe; {named}")
     recipe = parse_recipe(DataRecipe, run["config"] | {"out": str(out)}, str(out / "run.json"))
     found: list[StageStatus] = []
     for stage in STAGES:

@@ -33,15 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Complete and print."""
-    from repoformer.inference.completer import SelectiveCompleter
+    from repoformer.inference.completer import SelectiveCompleter, blank_at
     from repoformer.inference.policies import policy_named
 
+    place, extent = (arguments.repo, arguments.place), {"replace": arguments.replace, "lines": arguments.lines}
+    blank_at(*place, **extent)  # a place that is not there is told before a large model is read
     completer = SelectiveCompleter.load(arguments.model, device=arguments.device, download=arguments.download)
     name = arguments.policy or ("threshold" if arguments.threshold is not None else None)
     policy = policy_named(name, completer.loaded.settings, arguments.threshold) if name else None
-    completion = completer.complete_at(
-        arguments.repo, arguments.place, replace=arguments.replace, lines=arguments.lines, policy=policy
-    )
+    completion = completer.complete_at(*place, **extent, policy=policy)
     if arguments.json:
         print(json.dumps(_as_json(completion, arguments.model, arguments.place)))
     else:

@@ -68,6 +68,13 @@ class Completion:
     """What one would not expect of it."""
 
 
+def blank_at(repository: str | Path, place: str, *, replace: int = 0, lines: int = 1) -> Blank:
+    """The blank that ``PATH:LINE[:COL]`` means, see :class:`InsertionPoint`; needs no model."""
+    if lines < 1:
+        raise UserError(f"cannot write {lines} lines; choose 1 or more")
+    return InsertionPoint.parse(place).blank(Path(repository).expanduser(), replace=replace, lines=lines)
+
+
 class SelectiveCompleter:
     """Completes code with a model that decides for itself when to look around the repository.
 
@@ -103,9 +110,7 @@ class SelectiveCompleter:
         read when context is first asked for, and then kept; the file that is completed is read every time.
         """
         root = Path(repository).expanduser()
-        if lines < 1:
-            raise UserError(f"cannot write {lines} lines; choose 1 or more")
-        blank = InsertionPoint.parse(place).blank(root, replace=replace, lines=lines)
+        blank = blank_at(root, place, replace=replace, lines=lines)
         tree = self._working_trees.setdefault(root.resolve(), WorkingTree(root, self.loaded.settings.retrieval))
         return self.complete(blank, tree, policy, lines=replace or lines)
 

@@ -265,7 +265,7 @@ def test_no_time_is_told_while_nothing_was_measured_of_what_is_left(retrieved: P
 
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "status", str(tmp_path)]) == 2
-    assert "run.json: no such file" in capsys.readouterr().err
+    assert "holds no data set, there is no run.json; name the folder" in capsys.readouterr().err
 
 
 def test_the_card_of_a_data_set_is_what_datasets_reads_it_by(

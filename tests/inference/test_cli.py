@@ -103,6 +103,11 @@ def test_harmless_text_is_printed_as_it_is() -> None:
     assert cli.printable("\x1b[2J\x07\r\x9b\u202e\u2028") == r"\x1b[2J\x07\r\x9b\u202e\u2028"
 
 
+def test_a_place_that_is_not_there_is_told_before_a_model_is_read(repository: Path) -> None:
+    with pytest.raises(UserError, match="has no line 99999"):
+        complete("--repo", repository, "module_0.py:99999", "--model", "no/such-model")
+
+
 def test_mistakes_are_the_users_to_read(model: Path, repository: Path) -> None:
     with pytest.raises(UserError, match="has no line 99999"):
         complete("--repo", repository, "module_0.py:99999", "--model", model)
