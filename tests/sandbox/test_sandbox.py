@@ -164,11 +164,11 @@ def wait_for(condition: object, seconds: float = 30.0) -> bool:
 
 
 def test_waiting_has_an_end() -> None:
-    limits = Limits(seconds=0.5)
+    limits = Limits(seconds=1.5)
     waits = Sandbox(limits).run(Job(["sleep", "60"]))
     assert waits.state == "timeout"
     assert waits.seconds >= limits.wall_clock
-    assert Sandbox(limits).run(Job(["sleep", "1"])).succeeded
+    assert Sandbox(limits).run(Job(["sleep", "2"])).succeeded
 
 
 def test_time_is_that_of_all_processes_those_that_have_ended_too() -> None:
