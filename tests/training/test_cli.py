@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ENDING = """
-import atexit, os, sys
+import atexit, os
 class Aborts:
     def __del__(self, abort=os.abort):
         abort()

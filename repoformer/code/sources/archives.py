@@ -39,7 +39,7 @@ _DAMAGE = (
     RuntimeError,
     ValueError,
 )
-"""RuntimeError: an encrypted zip, or a compression that zipfile does not know (NotImplementedError)."""
+"""RuntimeError: zipfile raises it, or a child of it, for an encrypted zip and for a compression it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
